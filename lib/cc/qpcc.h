@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The congestion controller of one destination (QPCC, MRC 8.1): how much may be in flight. Which path carries
+// it is lib/path's business. A variant, not a base class: no virtual call per packet.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "base/time.h"
+#include "wire/types.h"
+
+namespace mrc::cc {
+
+/// What a SACK tells the controller (Table 8-1, OnACK).
+struct AckSignal {
+  std::int64_t newly_received_bytes = 0;  ///< from rcvd_bytes, multiple of 256; 0 for an old SACK
+  bool marked = false;                    ///< m == SKIP_ONCE
+  std::optional<Duration> rtt;            ///< valid samples only (2.4, D18)
+  std::uint8_t rcv_cwnd_pen = 0;
+  bool restore_cwnd = false;
+};
+
+/// What a NACK tells the controller (OnNACK). `charged_bytes` is 0 when the transmission was not charged any
+/// more (D7).
+struct NackSignal {
+  wire::NackReason reason{};
+  std::int64_t charged_bytes = 0;
+  std::int64_t nominal_bytes = 0;
+  std::optional<Duration> rtt;
+};
+
+/// A fixed window: the controller for tests, for links that need none, and for "cc: off" with a window that
+/// never closes.
+class FixedWindow {
+ public:
+  explicit FixedWindow(std::int64_t window_bytes) : window_bytes_(window_bytes) {}
+  [[nodiscard]] std::int64_t cwnd_bytes() const { return window_bytes_; }
+  void on_ack(const AckSignal&, std::int64_t /*inflight*/, Time) {}
+  void on_nack(const NackSignal&, std::int64_t /*inflight*/, Time) {}
+  void on_loss(std::int64_t /*nominal_bytes*/, Time) {}
+
+ private:
+  std::int64_t window_bytes_;
+};
+
+/// The two send tests (D2). kMrc: inflight < cwnd (MRC 8.3.1). kUet: inflight + size <= cwnd.
+enum class SendTest : std::uint8_t { kMrc, kUet };
+
+/// Accounting of D7 around an algorithm. QPs to one destination share one Qpcc; they live on one worker.
+/// inflight is signed: rcvd_bytes is rounded up to 256 B and ACKs reorder.
+class Qpcc {
+ public:
+  using Algorithm = std::variant<FixedWindow>;
+
+  explicit Qpcc(Algorithm algorithm, SendTest test = SendTest::kMrc) : algorithm_(algorithm), test_(test) {}
+
+  [[nodiscard]] bool may_send(std::uint32_t nominal_bytes) const {
+    const std::int64_t cwnd = cwnd_bytes();
+    return test_ == SendTest::kMrc ? inflight_ < cwnd : inflight_ + nominal_bytes <= cwnd;
+  }
+  [[nodiscard]] std::int64_t cwnd_bytes() const {
+    return std::visit([](const auto& a) { return a.cwnd_bytes(); }, algorithm_);
+  }
+  [[nodiscard]] std::int64_t inflight_bytes() const { return inflight_; }
+
+  void on_sent(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
+  void on_ack(const AckSignal& s, Time now) {
+    inflight_ -= s.newly_received_bytes;
+    std::visit([&](auto& a) { a.on_ack(s, inflight_, now); }, algorithm_);
+  }
+  void on_nack(const NackSignal& s, Time now) {
+    inflight_ -= s.charged_bytes;
+    std::visit([&](auto& a) { a.on_nack(s, inflight_, now); }, algorithm_);
+  }
+  /// Inferred loss or ACK timeout of a charged packet.
+  void on_loss(std::int64_t nominal_bytes, Time now) {
+    inflight_ -= nominal_bytes;
+    std::visit([&](auto& a) { a.on_loss(nominal_bytes, now); }, algorithm_);
+  }
+  /// A packet given up turned out to be received: rcvd_bytes subtracts it a second time (D7).
+  void on_received_after_given_up(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
+  /// The share of a QP that leaves (ERROR, RESET, destroy) or is resynchronised (D7): inflight += delta.
+  void adjust_inflight(std::int64_t delta_bytes) { inflight_ += delta_bytes; }
+
+ private:
+  Algorithm algorithm_;
+  SendTest test_;
+  std::int64_t inflight_ = 0;
+};
+
+}  // namespace mrc::cc
