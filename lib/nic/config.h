@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a Nic is made from. Plain values; checked by Nic::create, which says what is wrong, the limit and the
+// fix.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/net.h"
+#include "cc/qpcc.h"
+#include "path/ev_table.h"
+#include "transport/qp.h"
+
+namespace mrc::nic {
+
+class AppQueue;
+
+inline constexpr std::size_t kMaxWorkers = 16;          ///< 4 bits of a QPN
+inline constexpr std::size_t kMaxQpsPerWorker = 16383;  ///< 14 bits of a QPN, slot 0 unused
+inline constexpr std::size_t kMaxRegions = 65535;       ///< 16 bits of a key
+inline constexpr std::size_t kBurst = 32;               ///< packets a burst, RX and TX
+
+/// One plane = one DPDK port, configured and started by its driver (drivers/ethdev, drivers/virtual, a test).
+/// Worker w owns RX and TX queue w; a port with fewer queues than workers is served by hand-over.
+struct PlanePort {
+  std::uint16_t dpdk_port = 0;
+  std::uint16_t rx_queues = 1;
+  std::uint16_t tx_queues = 1;
+  MacAddress mac;
+  /// Our address on this plane: one, or one a worker (then hardware may steer by destination address).
+  std::vector<IpAddress> ips;
+};
+
+enum class IcrcMode : std::uint8_t { kVerify, kIgnore };
+
+/// What Worker::run does after empty polls.
+enum class IdlePolicy : std::uint8_t {
+  kSpin,   ///< lowest latency; one CPU per worker
+  kYield,  ///< sched_yield: when there are more pollers than CPUs
+  kSleep,  ///< up to 50 us, never past the next deadline
+};
+
+struct NicConfig {
+  std::vector<PlanePort> planes;  ///< 1..kMaxPlanes; index = plane = port index of EVs
+  unsigned workers = 1;           ///< 1..kMaxWorkers
+  std::uint32_t max_qps_per_worker = 256;
+  std::uint32_t max_regions = 1024;
+  std::uint16_t max_pmtu = 4096;  ///< largest path MTU a QP may use; sizes the payload mbufs
+
+  std::uint16_t udp_port = 4791;                            ///< destination port we send to (C1)
+  std::vector<std::uint16_t> accept_udp_ports{4791, 4971};  ///< ports we answer to (C1), at most 4
+  IcrcMode icrc = IcrcMode::kVerify;
+  path::EvOrder ev_order = path::EvOrder::kB;  ///< C7: placement and reflection
+  std::uint8_t hop_limit = 64;
+
+  /// Packets with payload a worker encodes in one iteration over all ports: bounds the live payload mbufs,
+  /// so that a payload is read while the cache still has it.
+  std::uint32_t tx_budget_pkts = kBurst;
+  std::uint32_t payload_mbufs = 4096;  ///< per worker; when all are out, sending waits
+  std::uint32_t control_mbufs = 1024;  ///< per worker; apart, so that data never starves control
+  IdlePolicy idle = IdlePolicy::kSpin;
+  /// A gap between two polls longer than this and than a QP's base RTT moves its deadlines (D13).
+  Duration poll_gap_min = microseconds(200);
+  std::uint32_t handover_ring = 1024;  ///< entries a pair of workers
+  std::uint32_t capture_ring = 0;      ///< frames a worker may hold for the capture reader; 0: capture off
+  std::uint32_t capture_snap_bytes = 256;
+  std::uint64_t seed = 1;  ///< keys and EV shuffles
+};
+
+/// Where a QP's peer is on one plane. `mac` is the next hop's, exchanged or configured.
+struct PeerPlane {
+  IpAddress ip;
+  MacAddress mac;
+};
+
+/// What a QP is made from; all its memory follows from this and is taken by create_qp.
+struct QpParams {
+  transport::QpLimits limits;
+  transport::QpPolicy policy;
+  std::shared_ptr<const path::EvTable> evs;  ///< entry.port < planes of the Nic
+  /// QPs that share a controller must live on the same worker. Null: a FixedWindow of its own.
+  std::shared_ptr<cc::Qpcc> cc;
+  std::int64_t fixed_window_bytes = 8LL << 20;
+  /// Completions go to this queue; null: inline use, Worker::poll_cq.
+  AppQueue* app = nullptr;
+};
+
+/// Rights of a memory region. Local reads are always allowed.
+enum AccessFlags : std::uint32_t { kAccessLocal = 0, kAccessRemoteWrite = 1U << 0 };
+
+/// Keys of a registered region. Key 0 is never given.
+struct MemoryKeys {
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+};
+
+/// Result of a post. The first three mean what transport::PostResult means.
+enum class PostStatus : std::uint8_t { kOk, kQueueFull, kBadState, kTooLong, kNoSuchQp, kBadLkey };
+
+/// A completion and the QP it belongs to.
+struct QpCompletion {
+  std::uint32_t qpn = 0;
+  transport::Completion wc;
+};
+
+}  // namespace mrc::nic

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a Nic counts. Workers own their counters; a snapshot is taken by the owner and handed out as a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "transport/types.h"
+
+namespace mrc::nic {
+
+/// One plane as one worker sees it. Bytes are frame bytes without FCS.
+struct PortStats {
+  std::uint64_t rx_pkts = 0;
+  std::uint64_t rx_bytes = 0;
+  std::uint64_t tx_pkts = 0;  ///< accepted by the port
+  std::uint64_t tx_bytes = 0;
+  std::uint64_t tx_data_pkts = 0;        ///< staged Writes
+  std::uint64_t tx_control_pkts = 0;     ///< staged SACK, NACK, ACK, probes, endpoint and neighbour answers
+  std::uint64_t tx_short_bursts = 0;     ///< the port took less than was offered: back-pressure
+  std::uint64_t tx_control_dropped = 0;  ///< no room in the control share
+  std::uint64_t tx_abandoned = 0;        ///< still staged when the Nic stopped
+};
+
+/// One EV of one QP.
+struct EvStats {
+  std::uint64_t tx_pkts = 0;
+  std::uint64_t tx_bytes = 0;  ///< payload
+  std::uint64_t tx_rtx = 0;
+  std::uint64_t tx_probes = 0;
+};
+
+/// Where the packets of one worker went. Conservation: sum of rx_pkts of the ports + handed_in ==
+/// handed_out + handed_out_dropped + delivered + neighbour + endpoint + sum of drops.
+struct WorkerStats {
+  std::uint64_t polls = 0;
+  std::uint64_t polls_idle = 0;
+  std::uint64_t poll_gaps = 0;  ///< gaps that moved deadlines (D13)
+  std::uint64_t timers_fired = 0;
+  std::uint64_t delivered = 0;  ///< packets given to a Qp
+  std::uint64_t neighbour = 0;  ///< ARP and neighbour solicitations answered
+  std::uint64_t endpoint = 0;   ///< Endpoint Requests answered
+  std::uint64_t handed_out = 0;
+  std::uint64_t handed_in = 0;
+  std::uint64_t handed_out_dropped = 0;   ///< the home worker's ring was full
+  std::uint64_t linearized = 0;           ///< received in several segments
+  std::uint64_t payload_starved = 0;      ///< iterations without a free payload mbuf
+  std::uint64_t capture_lost = 0;         ///< frames the capture ring had no room for
+  std::array<std::uint64_t, 64> drops{};  ///< by wire::DropReason
+  std::array<PortStats, kMaxPlanes> ports{};
+};
+
+/// One QP, copied at one instant by its owner.
+struct QpSnapshot {
+  std::uint32_t qpn = 0;
+  transport::QpState state{};
+  transport::QpCounters counters;
+  std::vector<EvStats> evs;
+  std::vector<path::EvState> ev_states;
+  path::EvSetCounters ev_counters;
+};
+
+/// mbufs of the Nic's own pools that are neither free nor staged. 0 once ports and peers are drained:
+/// anything else is a leak.
+struct MbufAccount {
+  std::uint64_t payload_total = 0;
+  std::uint64_t payload_out = 0;
+  std::uint64_t control_total = 0;
+  std::uint64_t control_out = 0;
+  [[nodiscard]] bool balanced() const { return payload_out == 0 && control_out == 0; }
+};
+
+}  // namespace mrc::nic
