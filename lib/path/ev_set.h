@@ -3,10 +3,14 @@
 // (D9).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
+#include "base/limits.h"
+#include "base/result.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "path/ev_table.h"
@@ -54,34 +58,57 @@ struct EvSetCounters {
   std::uint64_t fallback_picks = 0;  ///< choices of an EV that was not GOOD
 };
 
+/// Thresholds of the verdicts. Durations are nanoseconds of the caller's clock.
 struct EvSetConfig {
-  std::uint32_t ev_min_active = 1;  ///< demotion needs (GOOD + SKIP) - 1 >= this; <= table size
-  Duration probe_interval =
-      milliseconds(1);  ///< reliability probe on each ASSUMED_BAD EV at this fixed interval
+  std::uint32_t ev_min_active = 1;            ///< demotion needs (GOOD + SKIP) - 1 >= this; <= table size
+  Duration base_rtt = microseconds(10);       ///< paces the fallback and the recovery probes (D9)
+  Duration probe_interval = milliseconds(1);  ///< wait after each probe on an ASSUMED_BAD EV; > 0
+  Duration probe_backoff_max{};  ///< > probe_interval: the wait doubles up to this (D9); else fixed interval
+  bool trimming = true;          ///< false: a first loss within 8 base RTTs is forgiven (D9)
+  std::uint8_t max_return_successes = 8;  ///< ceiling of the probe answers a relapsing EV needs; >= 1
+  std::uint32_t event_capacity = 256;     ///< events kept until polled; >= 1
+  bool report_skips = false;              ///< also report transitions into and out of SKIP
+
+  /// What does not fit a table of `ev_count` entries, in words for a person.
+  [[nodiscard]] Result<void> check(std::size_t ev_count) const;
 };
 
-/// Per-QP EV state machine and selector. All memory is taken at construction; O(1) choice by per-plane
-/// bitmaps in permuted order. One owner thread. Never fails: out-of-range indices are own bugs and asserted.
+/// Per-QP EV state machine and selector. All memory is taken at construction. One owner thread, no clock.
+/// Precondition: config.check(table->size()) passed. Indices out of range are own bugs and asserted.
+///
+/// Choice is O(1) amortised. A plane keeps its usable EVs (GOOD, SKIP) in one list split by a cursor into
+/// "had its turn in this pass" and "still to come"; the next EV is drawn at random from the second part. That
+/// is D10's list, reshuffled at each wrap, with the shuffle done one step a choice, so that no choice pays
+/// for a whole pass, and an EV that falls or returns never forces a rebuild.
 class EvSet {
  public:
   EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, std::uint64_t seed);
-  ~EvSet();
-  EvSet(EvSet&&) noexcept;
-  EvSet& operator=(EvSet&&) noexcept;
 
-  [[nodiscard]] const EvTable& table() const;
-  [[nodiscard]] EvState state(EvIndex ev) const;
-  [[nodiscard]] std::size_t active() const;  ///< GOOD + SKIP
-  [[nodiscard]] const EvSetCounters& counters() const;
+  [[nodiscard]] const EvTable& table() const { return *table_; }
+  [[nodiscard]] EvState state(EvIndex ev) const { return state_[ev]; }
+  [[nodiscard]] std::size_t active() const { return active_; }  ///< GOOD + SKIP
+  [[nodiscard]] const EvSetCounters& counters() const { return counters_; }
 
   /// The next EV for new data among planes whose bit is set in `free_ports` (D10). Equal shares per plane.
-  EvChoice choose(Time now, std::uint32_t free_ports);
+  EvChoice choose(Time now, std::uint32_t free_ports) {
+    const std::uint32_t planes = usable_planes_ & free_ports;
+    if (planes != 0) {
+      const std::uint8_t port = rotate(planes);
+      return {take(planes_[port], kNoEv, now), port, false};
+    }
+    return usable_planes_ != 0 ? EvChoice{} : choose_fallback(now, free_ports, kNoEv);
+  }
   /// The EV for a retransmission: not avoid.ev if there is another, another plane if one is usable, of those
-  /// the one with the newest proof of delivery (D10).
+  /// the one with the newest proof of delivery (D10). kNoEv also while the only other EVs wait for their
+  /// port.
   EvChoice choose_for_retransmission(Time now, std::uint32_t free_ports, Avoid avoid);
   /// An EV on `port` for control traffic (C30, D19): newest proof of delivery, else any usable; if that plane
-  /// has none, another plane of `free_ports`. Does not move the data cursor.
+  /// has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one (fallback). Does not move
+  /// the data cursor.
   [[nodiscard]] EvChoice choose_for_control(std::uint32_t free_ports, std::uint8_t port) const;
+  /// When choose() gives kNoEv because only ASSUMED_BAD EVs are left, the time from which one may serve
+  /// again (one packet per base RTT, D9). never(): waiting does not help, or something is usable.
+  [[nodiscard]] Time next_fallback() const;
 
   // Feedback. Unknown EV (kNoEv) is ignored.
   void on_mark(EvIndex ev, wire::EvMark mark, Time now);  ///< m of a SACK
@@ -89,17 +116,22 @@ class EvSet {
   /// Loss or timeout without trim notice: -> ASSUMED_BAD, or SKIP at the floor. Returns true when the EV is
   /// ASSUMED_BAD afterwards.
   bool on_loss(EvIndex ev, EvCause cause, Time now);
-  void on_spurious(EvIndex ev, Time now);                         ///< -> GOOD without probe (D9)
-  void on_probe_answer(EvIndex ev, wire::EvMark mark, Time now);  ///< -> GOOD, unless m = 2
-  void on_delivered(EvIndex ev, Time sent);                       ///< newest proof of delivery
-  [[nodiscard]] Time proof(EvIndex ev) const;
-  void set_state(EvIndex ev, EvState state, Time now);  ///< MODIFY_EV_STATE: GOOD or DENIED
+  void on_spurious(EvIndex ev, Time now);                            ///< -> GOOD without probe (D9)
+  void on_probe_answer(EvIndex ev, wire::EvMark mark, Time now);     ///< -> GOOD, unless m = 2
+  void on_delivered(EvIndex ev, Time sent);                          ///< newest proof of delivery
+  [[nodiscard]] Time proof(EvIndex ev) const { return proof_[ev]; }  ///< Time{0}: none yet
+  void set_state(EvIndex ev, EvState state, Time now);               ///< MODIFY_EV_STATE: GOOD or DENIED
 
-  void set_port_usable(std::uint8_t port, bool usable);  ///< a local port went down or up
+  /// A plane became unusable (local port down, or the peer's) or usable again. Its EVs keep their states and
+  /// places, and do not count against ev_min_active (D9).
+  void set_port_usable(std::uint8_t port, bool usable);
+  [[nodiscard]] bool port_usable(std::uint8_t port) const { return (port_up_ >> port & 1U) != 0; }
 
-  /// Next ASSUMED_BAD EV whose probe is due at `now`, or kNoEv. Marks it as probed; the next is due
-  /// probe_interval later.
+  /// Next ASSUMED_BAD EV on a free port whose probe is due at `now`, or kNoEv. Marks it as probed. The first
+  /// probe is due with the verdict; later ones after probe_interval, at most one a base RTT in the set (D9).
   EvIndex next_probe(Time now, std::uint32_t free_ports);
+  /// When the next probe is due on a usable port; never() when no EV there is ASSUMED_BAD. May lie in the
+  /// past while its port is busy.
   [[nodiscard]] Time next_probe_deadline() const;
 
   /// Transitions since the last call, oldest first, bounded; `dropped` counts those that did not fit (5.6).
@@ -112,8 +144,88 @@ class EvSet {
   std::size_t poll_events(std::span<Event> out, std::uint64_t& dropped);
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  /// One plane: list_[begin, begin + size) holds its usable EVs, the first `cursor` had their turn.
+  struct Plane {
+    std::uint16_t begin = 0;
+    std::uint16_t size = 0;
+    std::uint16_t cursor = 0;
+    std::uint16_t good = 0;  ///< how many of them are GOOD
+  };
+  /// What only verdicts and probes touch.
+  struct Health {
+    Time verdict;        ///< when it fell
+    Time last_fallback;  ///< when it last served as a fallback
+    Time probe_due;
+    Time last_loss;
+    Time returned;                      ///< when it last came back to GOOD
+    std::uint16_t probes = 0;           ///< sent since the verdict
+    std::uint8_t successes_needed = 1;  ///< for the next return
+    std::uint8_t successes_left = 1;
+  };
+
+  static constexpr bool is_active(EvState s) { return s == EvState::kGood || s == EvState::kSkip; }
+
+  // Choice (ev_set.cc)
+  std::uint8_t rotate(std::uint32_t planes) {
+    const std::uint32_t later = planes & ~((2U << last_plane_) - 1U);
+    last_plane_ = static_cast<std::uint8_t>(__builtin_ctz(later != 0 ? later : planes));
+    return last_plane_;
+  }
+  EvIndex visit(Plane& plane) {
+    if (plane.cursor == plane.size) plane.cursor = 0;
+    EvIndex* const at = &list_[plane.begin + plane.cursor];
+    const auto left = static_cast<std::uint32_t>(plane.size - plane.cursor);
+    EvIndex* const drawn = at + rng_.below(left);
+    const EvIndex ev = *drawn;
+    *drawn = *at;
+    *at = ev;
+    ++plane.cursor;
+    return ev;
+  }
+  EvIndex take(Plane& plane, EvIndex exclude, Time now) {
+    const EvIndex ev = visit(plane);
+    if (state_[ev] == EvState::kGood && ev != exclude) return ev;
+    return take_slow(plane, ev, exclude, now);
+  }
+  EvIndex take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now);
+  EvIndex newest_proof(std::uint32_t planes, EvIndex exclude) const;
+  EvChoice choose_among(std::uint32_t planes, EvIndex exclude, Time now);
+  EvChoice choose_fallback(Time now, std::uint32_t free_ports, EvIndex exclude);
+  EvIndex oldest_verdict(std::uint32_t planes, EvIndex exclude) const;
+  std::size_t usable_on_up_planes() const;
+
+  // States (ev_set_feedback.cc)
+  void transition(EvIndex ev, EvState to, EvCause cause, Time now);
+  bool demote(EvIndex ev, EvCause cause, Time now);
+  void list_insert(EvIndex ev);
+  void list_remove(EvIndex ev);
+  void condemn(EvIndex ev, Time now);
+  void refresh_usable();
+  Time probe_time(EvIndex ev) const;
+  void record(const Event& event);
+
+  // Hot
+  std::uint32_t usable_planes_ = 0;  ///< up and with a usable EV
+  std::uint8_t last_plane_ = kMaxPlanes - 1;
+  std::vector<EvIndex> list_;
+  std::vector<EvState> state_;
+  Rng rng_;
+  std::array<Plane, kMaxPlanes> planes_{};
+  // Cold
+  std::shared_ptr<const EvTable> table_;
+  EvSetConfig config_;
+  EvSetCounters counters_;
+  std::uint32_t port_up_ = ~0U;
+  std::size_t active_ = 0;
+  std::vector<Time> proof_;
+  std::vector<Health> health_;
+  std::vector<EvIndex> bad_;  ///< the ASSUMED_BAD ones, capacity reserved
+  Time last_fallback_{};
+  Time last_recovery_probe_{};
+  std::vector<Event> events_;  ///< ring, event_capacity slots
+  std::size_t event_head_ = 0;
+  std::size_t event_count_ = 0;
+  std::uint64_t events_dropped_ = 0;
 };
 
 }  // namespace mrc::path

@@ -23,6 +23,10 @@ enum class EvOrder : std::uint8_t { kB, kA };
 /// An expanded EV, left-aligned, zero-padded: 2 bytes (UDP), 4 (STEV), 16 (SRv6), 32 (SRv6 + SRH).
 using EvValue = std::array<std::uint8_t, 32>;
 
+/// Bytes of EvValue that a format carries: 2, 4, 16 or 32.
+[[nodiscard]] std::size_t width_bytes(EvFormat format);
+[[nodiscard]] const char* to_string(EvFormat format);
+
 struct EvEntry {
   EvValue value{};
   std::uint8_t port = 0;         ///< plane, from 0 (the API's port less one); kMaxPlanes at most
