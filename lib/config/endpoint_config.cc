@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config/endpoint_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "config/endpoint_schema.h"
+#include "config/loader.h"
+#include "config/printer.h"
+
+namespace mrc::config {
+namespace {
+
+template <class E, std::size_t N>
+std::string_view find_name(const Name<E> (&names)[N], E value) {
+  for (const Name<E>& n : names) {
+    if (n.value == value) return n.name;
+  }
+  return "?";
+}
+
+bool needs_device(Profile p) {
+  return p != Profile::kVirtual && p != Profile::kRing;
+}
+
+Result<void> check_planes(const EndpointConfig& c) {
+  if (c.planes.empty() && needs_device(c.profile)) {
+    return Error{
+        fmt::format("planes: profile {} needs one entry a plane with its 'device'", name_of(c.profile))};
+  }
+  std::set<std::string> devices;
+  std::set<std::string> addresses;
+  bool any4 = false;
+  bool any6 = false;
+  for (std::size_t i = 0; i < c.planes.size(); ++i) {
+    const PlaneConfig& p = c.planes[i];
+    if (needs_device(c.profile) && p.device.empty()) {
+      return Error{fmt::format("planes[{}].device: profile {} needs it", i, name_of(c.profile))};
+    }
+    if (!p.device.empty() && !devices.insert(p.device).second) {
+      return Error{fmt::format("planes[{}].device: '{}' is used by another plane; each plane has its own", i,
+                               p.device)};
+    }
+    if (!p.ip.empty() && !addresses.insert(p.ip).second) {
+      return Error{
+          fmt::format("planes[{}].ip: {} is used by another plane; each plane has its own", i, p.ip)};
+    }
+    if (p.outer_vlan != 0 && p.vlan == 0) {
+      return Error{fmt::format("planes[{}].outer_vlan: {} needs vlan as well", i, p.outer_vlan)};
+    }
+    (p.ip.find(':') == std::string::npos ? any4 : any6) |= !p.ip.empty();
+  }
+  if (any4 && any6) return Error{"planes: IPv4 and IPv6 addresses are mixed; use one family on all planes"};
+  return {};
+}
+
+Result<void> check_ev(const EndpointConfig& c) {
+  const std::size_t planes = c.planes.empty() ? c.plane_count : c.planes.size();
+  const EvConfig& ev = c.ev;
+  if (ev.mode == EvMode::kExplicit && ev.values.empty()) {
+    return Error{"ev.values: mode explicit needs the EVs; give a list, or use mode auto"};
+  }
+  if (ev.mode == EvMode::kGenerated && ev.fields.empty()) {
+    return Error{"ev.fields: mode generated needs fields; give a list, or use mode auto"};
+  }
+  if (ev.mode != EvMode::kExplicit && !ev.values.empty()) {
+    return Error{
+        fmt::format("ev.values: only mode explicit uses them, mode is {}", find_name(kEvModes, ev.mode))};
+  }
+  const std::size_t count = ev.mode == EvMode::kExplicit ? ev.values.size() : ev.count;
+  if (count < planes) {
+    return Error{fmt::format("ev.count: {} EVs for {} planes; each plane needs one at least", count, planes)};
+  }
+  if (c.qp.policy.ev.ev_min_active > count) {
+    return Error{fmt::format("qp.ev_min_active: {} is above the number of EVs, {}",
+                             c.qp.policy.ev.ev_min_active, count)};
+  }
+  for (std::size_t i = 0; i < ev.values.size(); ++i) {
+    if (ev.values[i].plane >= planes) {
+      return Error{fmt::format("ev.values[{}].plane: {} but there are planes 0 to {}", i, ev.values[i].plane,
+                               planes - 1)};
+    }
+    if (ev.values[i].ev.empty()) return Error{fmt::format("ev.values[{}].ev: missing", i)};
+  }
+  const bool v4 = std::any_of(c.planes.begin(), c.planes.end(), [](const PlaneConfig& p) {
+    return !p.ip.empty() && p.ip.find(':') == std::string::npos;
+  });
+  if (v4 && ev.format >= path::EvFormat::kSrv6) {
+    return Error{
+        fmt::format("ev.format: {} needs IPv6 addresses on the planes", find_name(kEvFormats, ev.format))};
+  }
+  if (c.workload.pin_ev >= 0 && static_cast<std::size_t>(c.workload.pin_ev) >= count) {
+    return Error{fmt::format("workload.pin_ev: {} but there are EVs 0 to {}", c.workload.pin_ev, count - 1)};
+  }
+  return {};
+}
+
+Result<void> check_dscp(const DscpConfig& d) {
+  const std::array<std::pair<std::string_view, std::uint8_t>, 6> classes{
+      {{"no_trim", d.no_trim},
+       {"trimmable", d.trimmable},
+       {"trimmable_retx", d.trimmable_retx},
+       {"trimmed", d.trimmed},
+       {"trimmed_lasthop", d.trimmed_lasthop},
+       {"control", d.control}}};
+  // Trimmed packets are recognised by DSCP alone (MRC 1.14), control must not be taken for data (1.15).
+  for (const std::size_t i : {std::size_t{3}, std::size_t{4}, std::size_t{5}}) {
+    for (std::size_t j = 0; j < classes.size(); ++j) {
+      const bool both_trimmed = (i == 3 && j == 4) || (i == 4 && j == 3);
+      if (i != j && !both_trimmed && classes[i].second == classes[j].second) {
+        return Error{
+            fmt::format("dscp.{}: {} is also dscp.{}; a receiver tells them apart by this number alone",
+                        classes[i].first, classes[i].second, classes[j].first)};
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> check_workload(const EndpointConfig& c) {
+  const WorkloadConfig& w = c.workload;
+  if (w.iterations != 0 && w.duration_s != 0) {
+    return Error{"workload: iterations and duration_s are both set; keep one"};
+  }
+  if (w.depth > c.qp.limits.max_send_wr) {
+    return Error{
+        fmt::format("workload.depth: {} is above qp.send_queue {}", w.depth, c.qp.limits.max_send_wr)};
+  }
+  if (w.qps < c.engine.workers) {
+    return Error{
+        fmt::format("engine.workers: {} workers for {} QPs; a QP lives on one worker, use workers <= qps",
+                    c.engine.workers, w.qps)};
+  }
+  for (const std::uint64_t size : effective_sizes(w)) {
+    if (size > kMaxMemoryBytes / w.qps) {
+      return Error{fmt::format("workload: {} QPs x {} bytes is above the limit of {} bytes", w.qps, size,
+                               kMaxMemoryBytes)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_endpoint(const EndpointConfig& c) {
+  if (!is_valid_pmtu(c.qp.attr.path_mtu)) {
+    return Error{fmt::format("qp.mtu: {} is not one of 256, 512, 1024, 2048, 4096", c.qp.attr.path_mtu)};
+  }
+  for (const auto check : {check_planes, check_ev, check_workload}) {
+    if (Result<void> r = check(c); !r) return r;
+  }
+  return check_dscp(c.dscp);
+}
+
+Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name) {
+  Result<YamlNode> tree = parse_yaml(text, name);
+  if (!tree) return tree.error();
+  EndpointConfig config;
+  Diagnostics diagnostics(name);
+  Loader loader(*tree, diagnostics, "");
+  describe(loader, config);
+  loader.finish();
+  if (!diagnostics.ok()) return diagnostics.error();
+  if (Result<void> r = check_endpoint(config); !r) {
+    const std::string& message = r.error().message;
+    diagnostics.add(find_line(*tree, std::string_view(message).substr(0, message.find(':'))), "", message);
+    return diagnostics.error();
+  }
+  return config;
+}
+
+Result<EndpointConfig> load_endpoint_file(const std::string& path) {
+  Result<std::string> text = read_text_file(path);
+  if (!text) return text.error();
+  return load_endpoint_text(*text, path);
+}
+
+std::string print_endpoint(const EndpointConfig& config, bool annotate) {
+  std::string out;
+  Printer printer(out, annotate);
+  EndpointConfig copy = config;  // visitors take references; the printer only reads
+  describe(printer, copy);
+  return out;
+}
+
+void fill_addresses(EndpointConfig& config, std::uint8_t host) {
+  if (config.planes.empty()) config.planes.resize(config.plane_count);
+  const bool v4 = std::any_of(config.planes.begin(), config.planes.end(), [](const PlaneConfig& p) {
+    return !p.ip.empty() && p.ip.find(':') == std::string::npos;
+  });
+  for (std::size_t i = 0; i < config.planes.size(); ++i) {
+    PlaneConfig& p = config.planes[i];
+    if (p.ip.empty())
+      p.ip = v4 ? fmt::format("10.77.{}.{}", i, host) : fmt::format("fd4d:5243:{:x}::{:x}", i, host);
+    if (p.mac.empty() && !needs_device(config.profile))
+      p.mac = fmt::format("02:4d:52:{:02x}:{:02x}:01", host, i);
+  }
+}
+
+std::uint32_t effective_depth(const WorkloadConfig& w) {
+  if (w.kind == WorkloadKind::kWriteLat) return 1;
+  return w.depth != 0 ? w.depth : 128;
+}
+
+std::uint64_t effective_iterations(const WorkloadConfig& w) {
+  if (w.iterations != 0) return w.iterations;
+  if (w.duration_s > 0) return 0;
+  return w.kind == WorkloadKind::kWriteLat ? 1000 : 5000;
+}
+
+std::vector<std::uint64_t> effective_sizes(const WorkloadConfig& w) {
+  return w.sweep_bytes.empty() ? std::vector<std::uint64_t>{w.size_bytes} : w.sweep_bytes;
+}
+
+std::string_view name_of(Profile p) {
+  return find_name(kProfiles, p);
+}
+
+std::string_view name_of(WorkloadKind k) {
+  return find_name(kWorkloads, k);
+}
+
+}  // namespace mrc::config

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Everything a user can set of an endpoint, as checked structs. Values that belong to a library are that
+// library's own structs, so that each default stands in one place. Which keys exist, their limits and their
+// words: endpoint_schema.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cc/qpcc.h"
+#include "path/ev_table.h"
+#include "transport/qp.h"
+
+namespace mrc::config {
+
+inline constexpr std::size_t kMaxQps = 4096;
+inline constexpr std::size_t kMaxWorkers = 16;
+inline constexpr std::uint64_t kMaxMemoryBytes = 64ULL << 30;
+
+/// What the planes are made of.
+enum class Profile : std::uint8_t { kVirtual, kRing, kVhost, kMemif, kAfPacket, kAfXdp, kPcap, kEthdev };
+/// Which end of a vhost or memif link this process is. kAuto: `serve` is the server.
+enum class LinkRole : std::uint8_t { kAuto, kServer, kClient };
+enum class IdlePolicy : std::uint8_t { kAuto, kSpin, kYield, kSleep };
+enum class HugepageUse : std::uint8_t { kAuto, kNever, kAlways };
+enum class EvMode : std::uint8_t { kAuto, kExplicit, kGenerated };
+enum class CcMode : std::uint8_t { kFixed };
+enum class WorkloadKind : std::uint8_t { kWriteBw, kWriteLat, kWriteImm };
+enum class IcrcPolicy : std::uint8_t { kVerify, kIgnore };
+
+/// One plane = one port. Empty addresses are filled in (fill_addresses).
+struct PlaneConfig {
+  std::string device;  ///< interface, socket path, PCI address or port name; by profile
+  std::string ip;
+  std::string mac;
+  std::uint16_t vlan = 0;
+  std::uint16_t outer_vlan = 0;
+};
+
+struct NetConfig {
+  std::uint16_t udp_port = 4791;  // C1
+  bool accept_alternate_port = true;
+  std::uint8_t hop_limit = 64;
+  IcrcPolicy icrc = IcrcPolicy::kVerify;
+};
+
+/// Numbers of the DSCP classes (MRC 7.3; they are configuration, not protocol).
+struct DscpConfig {
+  std::uint8_t no_trim = 0;
+  std::uint8_t trimmable = 4;
+  std::uint8_t trimmable_retx = 8;
+  std::uint8_t trimmed = 12;
+  std::uint8_t trimmed_lasthop = 16;
+  std::uint8_t control = 46;
+};
+
+/// A field of a GENERATED or EXPLICIT profile (5.3).
+struct EvFieldConfig {
+  std::uint8_t width = 16;
+  std::uint8_t format_width = 16;
+  std::uint32_t init = 0;
+  std::uint32_t min = 0;
+  std::uint32_t max = 0;
+  std::uint32_t mask = 0;
+};
+
+struct EvValueConfig {
+  std::string ev;  ///< hex bytes, left-aligned
+  std::uint8_t plane = 0;
+};
+
+struct EvConfig {
+  path::EvFormat format = path::EvFormat::kUdp;
+  path::EvOrder order = path::EvOrder::kB;
+  EvMode mode = EvMode::kAuto;
+  std::uint16_t count = 128;
+  std::vector<EvFieldConfig> fields;
+  std::vector<EvValueConfig> values;
+};
+
+struct CcConfig {
+  CcMode mode = CcMode::kFixed;
+  std::uint64_t window_bytes = 1U << 20;
+  cc::SendTest send_test = cc::SendTest::kMrc;
+};
+
+struct QpConfig {
+  transport::QpLimits limits;
+  transport::QpAttr attr;
+  transport::QpPolicy policy;
+};
+
+/// The virtual fabric between the two ends of `run --loopback` and the demo.
+struct FabricConfig {
+  std::uint16_t paths_per_plane = 8;
+  Duration delay = microseconds(0);
+  double loss = 0;       ///< of each packet, 0..1
+  double link_gbps = 0;  ///< 0: as fast as the core pumps
+};
+
+struct WorkloadConfig {
+  WorkloadKind kind = WorkloadKind::kWriteBw;
+  std::uint64_t size_bytes = 65536;
+  std::vector<std::uint64_t> sweep_bytes;  ///< not empty: one phase a size, size_bytes unused
+  std::uint32_t qps = 1;
+  std::uint64_t iterations = 0;  ///< messages a QP and phase; 0: by duration, or the kind's default
+  double duration_s = 0;         ///< of each phase; 0: by iterations
+  std::uint32_t depth = 0;       ///< messages outstanding a QP; 0: the kind's default
+  bool bidirectional = false;
+  bool verify = true;
+  std::int32_t pin_ev = -1;
+};
+
+struct EngineConfig {
+  std::uint32_t workers = 1;
+  std::string lcores;  ///< EAL syntax; empty: one CPU a worker, shared when there are fewer
+  IdlePolicy idle = IdlePolicy::kAuto;
+};
+
+struct EalConfig {
+  HugepageUse hugepages = HugepageUse::kAuto;
+  std::uint32_t memory_mb = 0;  ///< 0: what the plan needs
+  std::string file_prefix;      ///< empty: one of our own a process
+  std::vector<std::string> args;
+};
+
+struct CaptureConfig {
+  std::string file;  ///< empty: off
+  std::uint32_t snap_bytes = 256;
+  bool drops_only = false;
+};
+
+/// The out-of-band TCP connection.
+struct OobConfig {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 18515;  // perftest's
+  double connect_timeout_s = 10;
+  double peer_timeout_s = 10;
+};
+
+struct EndpointConfig {
+  Profile profile = Profile::kVirtual;
+  LinkRole role = LinkRole::kAuto;
+  std::uint64_t seed = 0;  ///< 0: drawn at start and printed
+  std::vector<PlaneConfig> planes;
+  std::uint32_t plane_count = 4;  ///< used when `planes` is empty
+  NetConfig net;
+  EvConfig ev;
+  QpConfig qp;
+  CcConfig cc;
+  DscpConfig dscp;
+  FabricConfig fabric;
+  WorkloadConfig workload;
+  EngineConfig engine;
+  EalConfig eal;
+  CaptureConfig capture;
+  OobConfig oob;
+};
+
+/// Parses and checks. Errors: one line each, "name:line: key: what", joined by newlines.
+Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name);
+Result<EndpointConfig> load_endpoint_file(const std::string& path);
+
+/// Checks what no single value can tell (D2, 2.6, 5.3 ...): run after command line options changed values
+/// too.
+Result<void> check_endpoint(const EndpointConfig& config);
+
+/// The configuration as YAML that loads to the same values; with `annotate` every key carries its
+/// documentation.
+std::string print_endpoint(const EndpointConfig& config, bool annotate);
+
+/// Gives every plane an address (IPv6 fd4d:5243:<plane>::<host>, MAC 02:4d:52:<host>:<plane>:01) where none
+/// is set, and makes `planes` as long as plane_count when it was empty. `host` 1 is the serving end, 2 the
+/// other.
+void fill_addresses(EndpointConfig& config, std::uint8_t host);
+
+/// Messages outstanding a QP, iterations: the set value or the kind's default.
+std::uint32_t effective_depth(const WorkloadConfig& w);
+std::uint64_t effective_iterations(const WorkloadConfig& w);  ///< 0: duration decides
+/// The sizes to run, in order.
+std::vector<std::uint64_t> effective_sizes(const WorkloadConfig& w);
+
+std::string_view name_of(Profile p);
+std::string_view name_of(WorkloadKind k);
+
+}  // namespace mrc::config

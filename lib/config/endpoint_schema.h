@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every key of the endpoint's YAML with its limits and one line of documentation: the schema, in executable
+// form. Loader, printer and `--help-config` all run over these functions.
+#pragma once
+
+#include "config/endpoint_config.h"
+#include "config/schema.h"
+
+namespace mrc::config {
+
+inline constexpr Name<Profile> kProfiles[] = {
+    {"virtual", Profile::kVirtual}, {"ring", Profile::kRing},          {"vhost", Profile::kVhost},
+    {"memif", Profile::kMemif},     {"af_packet", Profile::kAfPacket}, {"af_xdp", Profile::kAfXdp},
+    {"pcap", Profile::kPcap},       {"ethdev", Profile::kEthdev}};
+inline constexpr Name<LinkRole> kLinkRoles[] = {
+    {"auto", LinkRole::kAuto}, {"server", LinkRole::kServer}, {"client", LinkRole::kClient}};
+inline constexpr Name<IdlePolicy> kIdlePolicies[] = {{"auto", IdlePolicy::kAuto},
+                                                     {"spin", IdlePolicy::kSpin},
+                                                     {"yield", IdlePolicy::kYield},
+                                                     {"sleep", IdlePolicy::kSleep}};
+inline constexpr Name<HugepageUse> kHugepageUses[] = {
+    {"auto", HugepageUse::kAuto}, {"never", HugepageUse::kNever}, {"always", HugepageUse::kAlways}};
+inline constexpr Name<EvMode> kEvModes[] = {
+    {"auto", EvMode::kAuto}, {"explicit", EvMode::kExplicit}, {"generated", EvMode::kGenerated}};
+inline constexpr Name<CcMode> kCcModes[] = {{"fixed", CcMode::kFixed}};
+inline constexpr Name<cc::SendTest> kSendTests[] = {{"mrc", cc::SendTest::kMrc}, {"uet", cc::SendTest::kUet}};
+inline constexpr Name<WorkloadKind> kWorkloads[] = {{"write_bw", WorkloadKind::kWriteBw},
+                                                    {"write_lat", WorkloadKind::kWriteLat},
+                                                    {"write_imm", WorkloadKind::kWriteImm}};
+inline constexpr Name<IcrcPolicy> kIcrcPolicies[] = {{"verify", IcrcPolicy::kVerify},
+                                                     {"ignore", IcrcPolicy::kIgnore}};
+inline constexpr Name<path::EvFormat> kEvFormats[] = {{"udp", path::EvFormat::kUdp},
+                                                      {"stev", path::EvFormat::kStev},
+                                                      {"srv6", path::EvFormat::kSrv6},
+                                                      {"srv6_srh", path::EvFormat::kSrv6Srh}};
+inline constexpr Name<path::EvOrder> kEvOrders[] = {{"B", path::EvOrder::kB}, {"A", path::EvOrder::kA}};
+inline constexpr Name<wire::DscpClass> kDataClasses[] = {{"no_trim", wire::DscpClass::kNoTrim},
+                                                         {"trimmable", wire::DscpClass::kTrimmable},
+                                                         {"trimmable_retx", wire::DscpClass::kTrimmableRetx}};
+
+template <class V>
+void describe(V& v, PlaneConfig& c) {
+  v.text("device", c.device, kAnyText,
+         "interface (af_*), socket path (vhost, memif), PCI address or port name (ethdev), "
+         "'in.pcap,out.pcap' (pcap); not used by virtual and ring");
+  v.text("ip", c.ip, kIpText, "our address on this plane; empty: made up");
+  v.text("mac", c.mac, kMacText, "our MAC address; empty: the port's own, or made up");
+  v.integer("vlan", c.vlan, {0, 4094}, "802.1Q tag, 0: none");
+  v.integer("outer_vlan", c.outer_vlan, {0, 4094}, "QinQ service tag, 0: none; needs vlan");
+}
+
+template <class V>
+void describe(V& v, NetConfig& c) {
+  v.integer("udp_port", c.udp_port, {1, 65535}, "UDP destination port we send to and listen on");
+  v.flag("accept_alternate_port", c.accept_alternate_port,
+         "listen on 4971 as well, the number one table prints");
+  v.integer("hop_limit", c.hop_limit, {1, 255}, "IP hop limit or TTL");
+  v.choice("icrc", c.icrc, kIcrcPolicies, "what happens to a packet whose ICRC is wrong");
+}
+
+template <class V>
+void describe(V& v, DscpConfig& c) {
+  v.integer("no_trim", c.no_trim, {0, 63}, "data that must not be trimmed");
+  v.integer("trimmable", c.trimmable, {0, 63}, "data that switches may trim");
+  v.integer("trimmable_retx", c.trimmable_retx, {0, 63}, "retransmitted data");
+  v.integer("trimmed", c.trimmed, {0, 63}, "set by a switch that trimmed");
+  v.integer("trimmed_lasthop", c.trimmed_lasthop, {0, 63}, "set by the last switch when it trimmed");
+  v.integer("control", c.control, {0, 63}, "SACK, NACK, Transport ACK, responses");
+}
+
+template <class V>
+void describe(V& v, EvFieldConfig& c) {
+  v.integer("width", c.width, {1, 32}, "bits of the profile's field");
+  v.integer("format_width", c.format_width, {1, 32}, "bits of the slot in the expanded EV");
+  v.integer("init", c.init, {0, 0xFFFFFFFF}, "constant bits");
+  v.integer("min", c.min, {0, 0xFFFFFFFF}, "smallest value of the masked bits, compacted");
+  v.integer("max", c.max, {0, 0xFFFFFFFF},
+            "largest value of the masked bits, compacted; min = max = 0: no limit");
+  v.integer("mask", c.mask, {0, 0xFFFFFFFF}, "bits that come from the EV; 0: a constant field");
+}
+
+template <class V>
+void describe(V& v, EvValueConfig& c) {
+  v.text("ev", c.ev, kHexText, "the EV, first bit first");
+  v.integer("plane", c.plane, {0, kMaxPlanes - 1}, "plane it leaves through, from 0");
+}
+
+template <class V>
+void describe(V& v, EvConfig& c) {
+  v.choice("format", c.format, kEvFormats, "how an EV is carried");
+  v.choice("order", c.order, kEvOrders,
+           "which half of a 32-bit EV is the UDP source port: B the high one, A the low one");
+  v.choice("mode", c.mode, kEvModes,
+           "auto: source ports of our choice; explicit: 'values'; generated: from 'fields'");
+  v.integer("count", c.count, {1, kMaxEvs}, "EVs in the profile, equal shares per plane");
+  v.list("fields", c.fields, 16, "fields of a generated or explicit profile, leftmost bits first");
+  v.list("values", c.values, kMaxEvs, "the EVs of an explicit profile");
+}
+
+template <class V>
+void describe(V& v, QpConfig& c) {
+  v.integer("mtu", c.attr.path_mtu, {kMinPmtu, kMaxPmtu},
+            "payload of a full packet: 256, 512, 1024, 2048 or 4096");
+  v.integer("mpr", c.attr.mpr, {1, 255},
+            "send window of our requestor, units of 128 packets; the peer's mpr_dest caps it");
+  v.integer("mpr_dest", c.attr.mpr_dest, {1, 255},
+            "receive window we offer (MAX_MPR_DEST), units of 128 packets");
+  v.integer("max_wimm", c.attr.max_wimm, {1, 32768}, "WriteIMM in flight; the peer's max_wimm_dest caps it");
+  v.integer("max_wimm_dest", c.attr.max_wimm_dest, {32, 32768},
+            "WriteIMM our responder can hold (MAX_WIMM_DEST)");
+  v.integer("timeout", c.attr.timeout, {1, 24}, "ACK timer T = 1.024 us x 2^timeout; 16 = 67 ms");
+  v.integer("linear_cnt", c.attr.linear_cnt, {0, 7}, "retries after T each");
+  v.integer("exp_cnt", c.attr.exp_cnt, {0, 25}, "retries with doubling intervals after those; 25: for ever");
+  v.flag("dynamic_mpr", c.attr.dynamic_mpr,
+         "the receive window may change while running, when both ends say so");
+  v.flag("trim_nack", c.attr.trim_nack, "answer trimmed packets with NACKs");
+  v.integer("send_queue", c.limits.max_send_wr, {1, 32768}, "work requests posted and not completed");
+  v.integer("recv_queue", c.limits.max_recv_wr, {1, 32768}, "receives posted for WriteIMM");
+  v.flag("timestamps", c.policy.use_timestamps, "TSETH in every Write");
+  v.micros("base_rtt_us", c.policy.base_rtt, 0.1, 1e6, "round trip of the unloaded network");
+  v.integer("sack_threshold", c.policy.sack_gen_threshold, {256, 1U << 24},
+            "bytes received that cause a SACK");
+  v.integer("sack_min_add", c.policy.sack_min_add, {1, 65536}, "bytes that a small packet counts for");
+  v.flag("ev_flush", c.policy.ev_flush, "a loss on an EV gives up everything sent on it later");
+  v.flag("inflight_resync", c.policy.inflight_resync, "repair the in-flight account at quiet SACKs");
+  v.flag("strict_rqmsn", c.policy.strict_rqmsn, "a wrong RQMSN is an invalid request");
+  v.flag("oow_nack", c.policy.oow_nack, "NACK packets above the receive window");
+  v.choice("data_class", c.policy.data_class, kDataClasses, "DSCP class of data");
+  v.choice("rtx_class", c.policy.rtx_class, kDataClasses, "DSCP class of retransmitted data");
+  v.integer("ev_min_active", c.policy.ev.ev_min_active, {1, kMaxEvs},
+            "EVs that stay in use whatever happens");
+  v.micros("ev_probe_interval_us", c.policy.ev.probe_interval, 1, 1e7,
+           "reliability probe on each EV assumed bad");
+}
+
+template <class V>
+void describe(V& v, CcConfig& c) {
+  v.choice("mode", c.mode, kCcModes, "congestion control");
+  v.bytes("window", c.window_bytes, {256, 1ULL << 32}, "fixed: bytes in flight to one destination");
+  v.choice("send_test", c.send_test, kSendTests,
+           "mrc: send while in flight < window; uet: while the packet fits");
+}
+
+template <class V>
+void describe(V& v, FabricConfig& c) {
+  v.integer("paths_per_plane", c.paths_per_plane, {1, 256}, "parallel paths of each plane");
+  v.micros("delay_us", c.delay, 0, 1e5, "one way");
+  v.number("loss", c.loss, 0, 0.5, "probability that a path loses a packet");
+  v.number("link_gbps", c.link_gbps, 0, 1600, "rate of each path, 0: no limit");
+}
+
+template <class V>
+void describe(V& v, WorkloadConfig& c) {
+  v.choice("kind", c.kind, kWorkloads,
+           "write_bw: Writes back to back; write_lat: ping-pong; write_imm: WriteIMM back to back");
+  v.bytes("size", c.size_bytes, {0, kMaxMessageBytes}, "bytes of a message");
+  v.sizes("sweep", c.sweep_bytes, 64, {0, kMaxMessageBytes},
+          "sizes to run one after the other, instead of size");
+  v.integer("qps", c.qps, {1, kMaxQps}, "queue pairs");
+  v.integer("iterations", c.iterations, {0, 1ULL << 40},
+            "messages a QP and size; 0: duration, or 5000 (write_lat 1000)");
+  v.number("duration_s", c.duration_s, 0, 86400, "seconds a size; 0: iterations");
+  v.integer("depth", c.depth, {0, 32768},
+            "messages outstanding a QP; 0: 128 (write_lat 1), fewer when they are large");
+  v.flag("bidirectional", c.bidirectional, "both ends send");
+  v.flag("verify", c.verify, "check every byte that arrives");
+  v.integer_or_none("pin_ev", c.pin_ev, {0, kMaxEvs - 1}, "send everything on this EV");
+}
+
+template <class V>
+void describe(V& v, EngineConfig& c) {
+  v.integer("workers", c.workers, {1, kMaxWorkers}, "poll-mode workers, each with its own QPs and queues");
+  v.text("lcores", c.lcores, kAnyText, "EAL --lcores; empty: one CPU a worker");
+  v.choice("idle", c.idle, kIdlePolicies,
+           "when a poll finds nothing; auto: spin, or yield when CPUs are fewer than pollers");
+}
+
+template <class V>
+void describe(V& v, EalConfig& c) {
+  v.choice("hugepages", c.hugepages, kHugepageUses, "auto: when enough are free");
+  v.integer("memory_mb", c.memory_mb, {0, 1U << 20}, "memory given to DPDK; 0: as planned");
+  v.text("file_prefix", c.file_prefix, kWordText, "EAL --file-prefix; empty: made up");
+  v.texts("args", c.args, 64, kAnyText, "more EAL arguments");
+}
+
+template <class V>
+void describe(V& v, CaptureConfig& c) {
+  v.text("file", c.file, kAnyText, "pcapng file; empty: no capture");
+  v.integer("snap_bytes", c.snap_bytes, {64, 16384}, "bytes kept of each packet");
+  v.flag("drops_only", c.drops_only, "only packets that were dropped, with the reason as a comment");
+}
+
+template <class V>
+void describe(V& v, OobConfig& c) {
+  v.text("address", c.address, kIpText, "serve: listen here; run: connect here");
+  v.integer("port", c.port, {0, 65535}, "TCP port; 0: serve picks one and prints it");
+  v.number("connect_timeout_s", c.connect_timeout_s, 0.1, 3600, "how long run tries to connect");
+  v.number("peer_timeout_s", c.peer_timeout_s, 1, 3600, "silence after which the peer counts as gone");
+}
+
+template <class V>
+void describe(V& v, EndpointConfig& c) {
+  v.choice("profile", c.profile, kProfiles, "what the planes are");
+  v.choice("role", c.role, kLinkRoles, "end of a vhost or memif link; auto: serve is the server");
+  v.integer("seed", c.seed, {0, ~0ULL}, "all randomness; 0: drawn and printed");
+  v.integer("plane_count", c.plane_count, {1, kMaxPlanes}, "planes when 'planes' is empty");
+  v.list("planes", c.planes, kMaxPlanes, "one entry a plane");
+  v.section("net", c.net, "addresses and headers");
+  v.section("ev", c.ev, "entropy values, the paths");
+  v.section("qp", c.qp, "queue pairs");
+  v.section("cc", c.cc, "congestion control");
+  v.section("dscp", c.dscp, "traffic classes");
+  v.section("fabric", c.fabric, "the virtual fabric (profile virtual)");
+  v.section("workload", c.workload, "what run does");
+  v.section("engine", c.engine, "workers and CPUs");
+  v.section("eal", c.eal, "DPDK");
+  v.section("capture", c.capture, "packets to a file");
+  v.section("oob", c.oob, "TCP connection between the two ends");
+}
+
+}  // namespace mrc::config
