@@ -106,7 +106,7 @@ Result<void> check_dscp(const DscpConfig& d) {
        {"trimmed", d.trimmed},
        {"trimmed_lasthop", d.trimmed_lasthop},
        {"control", d.control}}};
-  // Trimmed packets are recognised by DSCP alone (MRC 1.14), control must not be taken for data (1.15).
+  // Trimmed packets are recognised by DSCP alone (section 1.14), control must not be taken for data (MRC 7.3).
   for (const std::size_t i : {std::size_t{3}, std::size_t{4}, std::size_t{5}}) {
     for (std::size_t j = 0; j < classes.size(); ++j) {
       const bool both_trimmed = (i == 3 && j == 4) || (i == 4 && j == 3);
