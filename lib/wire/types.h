@@ -28,6 +28,11 @@ enum class Opcode : std::uint8_t {
   kProbe = 0xDE,
 };
 
+/// One of the twelve?
+constexpr bool is_opcode(std::uint8_t code) {
+  constexpr std::uint32_t kDefined = 0x3FU << 6 | 1U << 0x11 | 3U << 0x18 | 7U << 0x1C;  // low five bits
+  return code >> 5 == 6 && (kDefined >> (code & 0x1F) & 1U) != 0;
+}
 constexpr bool is_write(Opcode op) {
   return op >= Opcode::kWriteFirst && op <= Opcode::kWriteOnlyImm;
 }
@@ -66,6 +71,16 @@ enum class EvMark : std::uint8_t { kNone = 0, kSkipOnce = 1, kAlwaysSkip = 2, kR
 /// ERTH.op / EETH.op, the wire codes.
 enum class EndpointOp : std::uint8_t { kPortStatusUpdate = 0, kEvProbe = 1 };
 
+/// Where the halves of a 32-bit EV travel (C7). kB (default): high half in the UDP source port, low half in
+/// the IPv6 flow label; kA: the other way round.
+enum class EntropyOrder : std::uint8_t { kB, kA };
+
+/// The EV as the responder reflects it (3.5). Parts that the packet does not have are 0.
+constexpr std::uint32_t entropy_of(EntropyOrder order, std::uint16_t udp_sport, std::uint32_t flow_label) {
+  const std::uint32_t flow = flow_label & 0xFFFF;
+  return order == EntropyOrder::kB ? (std::uint32_t{udp_sport} << 16) | flow : (flow << 16) | udp_sport;
+}
+
 /// DSCP classes (section 1.15). The numbers are configuration; see DscpMap in dscp.h.
 enum class DscpClass : std::uint8_t {
   kNoTrim,
@@ -96,6 +111,7 @@ struct BthView {
   bool rtx = false;  ///< a retransmission; in a SACK: its trigger was one (C41)
   bool ts = false;   ///< TSETH follows METH
   Psn psn;
+  friend bool operator==(const BthView&, const BthView&) = default;
 };
 
 /// A Write request, opcodes C6..CB. Lengths in bytes.
@@ -111,6 +127,8 @@ struct WriteView {
   std::uint32_t payload_bytes = 0;  ///< carried by this packet: all bytes after the headers less BTH.pad
   std::uint32_t pad_bytes = 0;      ///< BTH.pad
   std::uint32_t nominal_bytes = 0;  ///< UDP length + 40 (8.3.1, C25)
+  bool tsr = false;                 ///< timestamp resolution bit of TSETH; 0 = 128 ns
+  friend bool operator==(const WriteView&, const WriteView&) = default;
 };
 
 /// What is left of a trimmed Write: BTH always, METH and TSETH when the cut left them.

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "wire/encode.h"
+
+#include <cassert>
+
+namespace mrc::wire {
+namespace {
+
+/// BTH byte 8 in the top of a word, PSN below.
+constexpr std::uint32_t flags_psn(bool a, bool rtx, bool ts, Psn psn) {
+  return (a ? std::uint32_t{kBthA} << 24 : 0) | (rtx ? std::uint32_t{kBthRtx} << 24 : 0) |
+         (ts ? std::uint32_t{kBthTs} << 24 : 0) | psn.value();
+}
+
+inline void store_bth(std::uint8_t* p, Opcode op, std::uint32_t byte1, std::uint32_t pkey, std::uint32_t dqp,
+                      std::uint32_t flags_and_psn) {
+  store_be32(p, static_cast<std::uint32_t>(op) << 24 | byte1 << 16 | pkey);
+  store_be32(p + 4, dqp & kQpnMask);
+  store_be32(p + 8, flags_and_psn);
+}
+
+/// Prefix and BTH of a packet whose MRC headers take `mrc_bytes` and end at `end`. Returns the first body
+/// byte.
+inline std::uint8_t* begin_control(const HeaderTemplate& path, const SendMeta& meta, std::uint32_t dqp,
+                                   Opcode op, std::uint32_t flags_and_psn, std::uint32_t mrc_bytes,
+                                   std::uint8_t* end) {
+  std::uint8_t* bth = end - mrc_bytes;
+  path.write_prefix(bth, mrc_bytes + kIcrcBytes, meta.tos, meta.ev);
+  store_bth(bth, op, 0, path.pkey(), dqp, flags_and_psn);
+  return bth + sizeof(Bth);
+}
+
+/// C12: ftype 1 with a timestamp, 0 without.
+Tseth timestamp_word(Tick tick, bool tsr, bool valid) {
+  return {static_cast<std::uint16_t>(tick.value()),
+          static_cast<std::uint16_t>((tsr ? kTsr : 0U) | (valid ? kFtypeTimestamp : 0U))};
+}
+
+}  // namespace
+
+std::uint32_t encode_write(const HeaderTemplate& path, const SendMeta& meta, const WriteView& write,
+                           std::uint8_t* end) {
+  const Opcode op = write.bth.opcode;
+  assert(is_write(op));
+  const std::uint32_t mrc_bytes = write_header_bytes(op, write.bth.ts);
+  const std::uint32_t pad = pad_bytes(write.payload_bytes);
+  std::uint8_t* p = end - mrc_bytes;
+  path.write_prefix(p, mrc_bytes + write.payload_bytes + pad + kIcrcBytes, meta.tos, meta.ev);
+  store_bth(p, op, (write.bth.se ? kBthSe : 0U) | pad << kBthPadShift, path.pkey(), meta.dqp,
+            flags_psn(write.bth.a, write.bth.rtx, write.bth.ts, write.bth.psn));
+  p += sizeof(Bth);
+  store_be32(p, write.rqmsn.value() << 16 | write.msn.value());
+  p += sizeof(Meth);
+  if (write.bth.ts) {
+    store_be32(p, write.tx_timestamp.value() << 16 | (write.tsr ? kTsr : 0U) | kFtypeTimestamp);
+    p += sizeof(Tseth);
+  }
+  store_be64(p, write.va);
+  store_be32(p + 8, write.rkey);
+  store_be32(p + 12, write.dmalen);
+  if (has_immediate(op)) store_be32(p + sizeof(Reth), write.immdt);
+  return path.prefix_bytes() + mrc_bytes;
+}
+
+std::uint32_t encode_sack(const HeaderTemplate& path, const SendMeta& meta, const SackView& sack,
+                          std::uint8_t* end) {
+  std::uint8_t* p = begin_control(path, meta, meta.dqp, Opcode::kSack,
+                                  flags_psn(false, sack.rtx, false, sack.cack_psn), kSackBytes, end);
+  Seth s{};
+  s.m_pr = static_cast<std::uint8_t>(static_cast<unsigned>(sack.m) << kSethMShift | (sack.pr ? kSethPr : 0U));
+  s.ack_psn_offset = static_cast<std::uint16_t>(sack.ack_psn_offset);
+  s.entropy = sack.entropy;
+  s.spdcid = sack.spdcid;
+  s.dpdcid = sack.dpdcid;
+  s.cack_psn = sack.cack_psn.value();
+  s.cc_type_fl = static_cast<std::uint8_t>(sack.cc_type << 4 | (sack.cc_fl & 0x0F));
+  s.mpr = sack.mpr;
+  s.sack_offset = static_cast<std::uint16_t>(sack.sack_offset);
+  s.sack_bitmap = sack.sack_bitmap;
+  CcState cc{};
+  cc.tx_timestamp = static_cast<std::uint16_t>(sack.tx_timestamp.value());
+  cc.ooo_count = sack.ooo_count & 0x7FFF;
+  cc.restore_pen =
+      static_cast<std::uint8_t>((sack.restore_cwnd ? kCcRestore : 0U) | (sack.rcv_cwnd_pen & 0x7F));
+  cc.rcvd_bytes = sack.rcvd_bytes.value();
+  store_header(p, s);
+  store_header(p + sizeof s, cc);
+  return path.prefix_bytes() + kSackBytes;
+}
+
+std::uint32_t encode_nack(const HeaderTemplate& path, const SendMeta& meta, const NackView& nack,
+                          std::uint8_t* end) {
+  std::uint8_t* p =
+      begin_control(path, meta, meta.dqp, Opcode::kNack, nack.nack_psn.value(), kNackBytes, end);
+  Neth h{};
+  h.nack_reason = static_cast<std::uint8_t>(nack.reason);
+  h.vendor_info = nack.vendor_info;
+  h.entropy = nack.entropy;
+  h.spdcid = nack.spdcid;
+  h.dpdcid = nack.dpdcid;
+  h.nack_psn = nack.nack_psn.value();
+  h.cc_type_fl = static_cast<std::uint8_t>(nack.cc_type << 4 | (nack.cc_fl & 0x0F));
+  h.tx_timestamp = static_cast<std::uint16_t>(nack.tx_timestamp.value());
+  store_header(p, h);
+  return path.prefix_bytes() + kNackBytes;
+}
+
+std::uint32_t encode_ack(const HeaderTemplate& path, const SendMeta& meta, const AckView& ack,
+                         std::uint8_t* end) {
+  std::uint8_t* p = begin_control(path, meta, meta.dqp, Opcode::kAck, ack.psn.value(), kAckBytes, end);
+  store_be32(p, std::uint32_t{ack.syndrome} << 24 | (ack.msn & 0xFFFFFF));
+  return path.prefix_bytes() + kAckBytes;
+}
+
+std::uint32_t encode_probe(const HeaderTemplate& path, const SendMeta& meta, const ProbeView& probe,
+                           std::uint8_t* end) {
+  std::uint8_t* p = begin_control(path, meta, meta.dqp, Opcode::kProbe, 0, kProbeBytes, end);  // T7-6: psn 0
+  Peth h{};
+  h.vendor_info = probe.vendor_info;
+  h.probe_id = probe.probe_id;
+  h.spdcid = probe.spdcid;
+  h.dpdcid = probe.dpdcid;
+  h.timestamp = timestamp_word(probe.tx_timestamp, probe.tsr, probe.has_timestamp);
+  store_header(p, h);
+  return path.prefix_bytes() + kProbeBytes;
+}
+
+std::uint32_t encode_endpoint_request(const HeaderTemplate& path, const SendMeta& meta,
+                                      const EndpointRequestView& request, std::uint8_t* end) {
+  std::uint8_t* p = begin_control(path, meta, kEndpointDqp, Opcode::kEndpointRequest, request.request_id,
+                                  kEndpointRequestBytes, end);
+  Erth h{};
+  h.op = static_cast<std::uint8_t>(request.op) & kErthOpMask;
+  h.vendor_info = request.vendor_info;
+  h.port_status_mask = request.port_status_mask;
+  h.timestamp = timestamp_word(request.tx_timestamp, request.tsr, request.has_timestamp);
+  store_header(p, h);
+  return path.prefix_bytes() + kEndpointRequestBytes;
+}
+
+std::uint32_t encode_endpoint_response(const HeaderTemplate& path, const SendMeta& meta,
+                                       const EndpointResponseView& response, std::uint8_t* end) {
+  std::uint8_t* p = begin_control(path, meta, kEndpointDqp, Opcode::kEndpointResponse, response.request_id,
+                                  kEndpointResponseBytes, end);
+  Eeth h{};
+  h.op = static_cast<std::uint8_t>((static_cast<unsigned>(response.op) & 3) << kEethOpShift);
+  h.tx_timestamp = static_cast<std::uint16_t>(response.tx_timestamp.value());
+  store_header(p, h);
+  return path.prefix_bytes() + kEndpointResponseBytes;
+}
+
+}  // namespace mrc::wire
