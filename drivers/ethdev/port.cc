@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ethdev/port.h"
+
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <thread>
+#include <tuple>
+
+#include "ethdev/capture.h"
+#include "ethdev/text.h"
+
+namespace mrc::ethdev {
+namespace {
+
+/// The driver's words as the tail of an error.
+std::string said(const std::string& output) {
+  std::string line = output.substr(0, output.find('\n'));
+  return line.empty() ? "" : " (driver says: " + line + ")";
+}
+
+const char* link_hint(Driver driver) {
+  switch (driver) {
+    case Driver::kMemif:
+    case Driver::kVhost:
+    case Driver::kVirtioUser:
+      return "is the other process running, with the same socket path?";
+    case Driver::kAfPacket:
+    case Driver::kAfXdp:
+    case Driver::kTap:
+      return "bring both interfaces up: ip link set dev IFACE up";
+    default:
+      return "check the cable and the port at the other end";
+  }
+}
+
+}  // namespace
+
+std::string Port::who() const {
+  return text("port ", caps_.port_id, " ", caps_.name);
+}
+
+Result<Port> Port::open(const std::string& name, const PortConfig& config) {
+  std::uint16_t id = 0;
+  if (rte_eth_dev_get_port_by_name(name.c_str(), &id) != 0) {
+    std::vector<std::string> names;
+    for (const PortCaps& caps : probe_all()) names.push_back(caps.name);
+    return error("port '", name,
+                 "': does not exist; there are: ", names.empty() ? "none" : join(names, ", "));
+  }
+  return open(id, config);
+}
+
+Result<Port> Port::open(std::uint16_t port_id, const PortConfig& config) {
+  auto caps = probe(port_id);
+  if (!caps) return caps.error();
+  Port port;
+  port.caps_ = *std::move(caps);
+  if (auto ok = port.configure(config); !ok) return ok.error();
+  return port;
+}
+
+void Port::choose_queues(const PortConfig& config) {
+  const auto clamp = [&](std::uint16_t wanted, std::uint16_t limit, const char* what) {
+    if (wanted > limit)
+      notes_.push_back(
+          text(who(), ": ", wanted, " ", what, " queues wanted, it has ", limit, ": using those"));
+    return std::min(wanted, limit);
+  };
+  rx_queues_ = clamp(config.rx_queues, caps_.max_rx_queues, "rx");
+  tx_queues_ = clamp(config.tx_queues, caps_.max_tx_queues, "tx");
+}
+
+void Port::choose_offloads(const PortConfig& config) {
+  rx_offloads_ = config.rx_offloads & caps_.rx_offloads;
+  tx_offloads_ = config.tx_offloads & caps_.tx_offloads;
+  rss_types_ = rx_queues_ > 1 ? config.rss_types & caps_.rss_types : 0;
+  if (rx_offloads_ != config.rx_offloads || tx_offloads_ != config.tx_offloads)
+    notes_.push_back(text(who(), ": offloads the port lacks are done in software (rx 0x", std::hex,
+                          config.rx_offloads & ~caps_.rx_offloads, ", tx 0x",
+                          config.tx_offloads & ~caps_.tx_offloads, ")"));
+}
+
+Result<void> Port::check_kernel_mtu(std::uint32_t mtu_bytes) {
+  if (caps_.kernel_iface.empty() || caps_.driver == Driver::kTap) return {};
+  const auto mtu = kernel_mtu_bytes(caps_.kernel_iface);
+  if (!mtu) return error(who(), ": ", mtu.error().message);
+  if (*mtu < mtu_bytes)
+    return error(who(), ": MTU ", mtu_bytes, " is wanted, interface ", caps_.kernel_iface, " has ", *mtu,
+                 "; ip link set dev ", caps_.kernel_iface, " mtu ", mtu_bytes);
+  // AF_XDP attaches only where a whole frame fits one chunk.
+  if (caps_.driver == Driver::kAfXdp && *mtu > caps_.max_mtu_bytes)
+    return error(who(), ": interface ", caps_.kernel_iface, " has MTU ", *mtu, ", AF_XDP takes at most ",
+                 caps_.max_mtu_bytes, "; ip link set dev ", caps_.kernel_iface, " mtu ", caps_.max_mtu_bytes);
+  return {};
+}
+
+Result<void> Port::configure(const PortConfig& config) {
+  if (config.rx_queues == 0 && config.tx_queues == 0) return error(who(), ": at least one queue is needed");
+  if (config.rx_queues > 0 && config.rx_pools.empty()) return error(who(), ": RX queues need a mempool");
+  if (auto room = rx_data_room(caps_, config.mtu_bytes); !room) return room.error();
+  if (auto ok = check_kernel_mtu(config.mtu_bytes); !ok) return ok;
+  choose_queues(config);
+  choose_offloads(config);
+
+  rte_eth_conf conf{};
+  conf.rxmode.offloads = rx_offloads_;
+  conf.txmode.offloads = tx_offloads_;
+  if (caps_.mtu_rule == MtuRule::kConfigure) conf.rxmode.mtu = config.mtu_bytes;
+  if (rss_types_ != 0) {
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    conf.rx_adv_conf.rss_conf.rss_hf = rss_types_;
+  }
+  OutputCapture capture;
+  const int rc = rte_eth_dev_configure(caps_.port_id, rx_queues_, tx_queues_, &conf);
+  if (rc != 0) {
+    const std::string output = capture.stop();
+    return error(who(), ": configuration refused: ", rte_strerror(-rc), said(output));
+  }
+  open_ = true;
+  promiscuous_ = config.promiscuous;
+  if (auto ok = setup_queues(config); !ok) {
+    const std::string output = capture.stop();
+    return error(ok.error().message, said(output));
+  }
+  return {};
+}
+
+Result<void> Port::setup_queues(const PortConfig& config) {
+  std::uint16_t rx_descs = config.rx_descs;
+  std::uint16_t tx_descs = config.tx_descs;
+  if (const int rc = rte_eth_dev_adjust_nb_rx_tx_desc(caps_.port_id, &rx_descs, &tx_descs); rc != 0)
+    return error(who(), ": descriptors ", config.rx_descs, "/", config.tx_descs,
+                 " refused: ", rte_strerror(-rc));
+  if (rx_descs != config.rx_descs || tx_descs != config.tx_descs)
+    notes_.push_back(text(who(), ": ", rx_descs, " rx and ", tx_descs, " tx descriptors a queue (wanted ",
+                          config.rx_descs, " and ", config.tx_descs, ")"));
+  const auto socket = static_cast<unsigned>(caps_.socket);  // SOCKET_ID_ANY is -1
+  for (std::uint16_t q = 0; q < rx_queues_; ++q) {
+    rte_mempool* pool = config.rx_pools[std::min<std::size_t>(q, config.rx_pools.size() - 1)];
+    const std::uint32_t room = rte_pktmbuf_data_room_size(pool);
+    const auto needed = rx_data_room(caps_, config.mtu_bytes);
+    if (!needed) return needed.error();
+    if (room < *needed || (caps_.max_rx_room_bytes != 0 && room > caps_.max_rx_room_bytes))
+      return error(who(), ": mbuf data room ", room, " is unfit for MTU ", config.mtu_bytes, ", ", *needed,
+                   "..", caps_.max_rx_room_bytes == 0 ? UINT16_MAX : caps_.max_rx_room_bytes, " is needed");
+    if (const int rc = rte_eth_rx_queue_setup(caps_.port_id, q, rx_descs, socket, nullptr, pool); rc != 0)
+      return error(who(), ": rx queue ", q, " refused: ", rte_strerror(-rc));
+  }
+  for (std::uint16_t q = 0; q < tx_queues_; ++q) {
+    if (const int rc = rte_eth_tx_queue_setup(caps_.port_id, q, tx_descs, socket, nullptr); rc != 0)
+      return error(who(), ": tx queue ", q, " refused: ", rte_strerror(-rc));
+  }
+  return {};
+}
+
+Result<void> Port::start() {
+  if (started_) return {};
+  if (caps_.needs_guard) enable_burst_guard(caps_.port_id);
+  OutputCapture capture;
+  const int rc = rte_eth_dev_start(caps_.port_id);
+  const std::string output = capture.stop();
+  if (rc != 0) return error(who(), ": start refused: ", rte_strerror(-rc), said(output));
+  started_ = true;
+  if (promiscuous_) {
+    const int promiscuous_rc = rte_eth_promiscuous_enable(caps_.port_id);
+    // Drivers without filters do not know the call, and need none.
+    if (promiscuous_rc != 0 && promiscuous_rc != -ENOTSUP)
+      notes_.push_back(text(who(), ": promiscuous mode refused: ", rte_strerror(-promiscuous_rc)));
+  }
+  return {};
+}
+
+void Port::stop() {
+  if (!started_) return;
+  started_ = false;
+  rte_eth_dev_stop(caps_.port_id);
+}
+
+void Port::close() {
+  stop();
+  if (open_) rte_eth_dev_close(caps_.port_id);
+  open_ = false;
+}
+
+Port::~Port() {
+  close();
+}
+
+Port::Port(Port&& other) noexcept {
+  *this = std::move(other);
+}
+
+Port& Port::operator=(Port&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  caps_ = std::move(other.caps_);
+  notes_ = std::move(other.notes_);
+  std::tie(rx_queues_, tx_queues_) = std::tie(other.rx_queues_, other.tx_queues_);
+  std::tie(rx_offloads_, tx_offloads_, rss_types_) =
+      std::tie(other.rx_offloads_, other.tx_offloads_, other.rss_types_);
+  promiscuous_ = other.promiscuous_;
+  started_ = std::exchange(other.started_, false);
+  open_ = std::exchange(other.open_, false);
+  return *this;
+}
+
+LinkState Port::link() const {
+  rte_eth_link link{};
+  if (!started_ || rte_eth_link_get_nowait(caps_.port_id, &link) != 0) return {};
+  const bool up = link.link_status == RTE_ETH_LINK_UP;
+  if (caps_.needs_guard && up && port_is_dead(caps_.port_id)) revive_port(caps_.port_id);
+  return {up, link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
+}
+
+Result<void> Port::wait_link_up(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  constexpr std::chrono::milliseconds kPoll{5};
+  while (!link().up) {
+    if (std::chrono::steady_clock::now() >= deadline)
+      return error(who(), ": link is down after ", timeout.count(), " ms; ", link_hint(caps_.driver));
+    std::this_thread::sleep_for(kPoll);
+  }
+  return {};
+}
+
+PortStats Port::stats() const {
+  rte_eth_stats s{};
+  if (!open_ || rte_eth_stats_get(caps_.port_id, &s) != 0) return {};
+  return {s.ipackets, s.opackets, s.ibytes, s.obytes, s.imissed, s.ierrors, s.oerrors, s.rx_nombuf};
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> Port::xstats() const {
+  std::vector<std::pair<std::string, std::uint64_t>> out;
+  const int count = open_ ? rte_eth_xstats_get_names(caps_.port_id, nullptr, 0) : 0;
+  if (count <= 0) return out;
+  std::vector<rte_eth_xstat_name> names(static_cast<std::size_t>(count));
+  std::vector<rte_eth_xstat> values(names.size());
+  const auto size = static_cast<unsigned>(count);
+  if (rte_eth_xstats_get_names(caps_.port_id, names.data(), size) != count ||
+      rte_eth_xstats_get(caps_.port_id, values.data(), size) != count)
+    return out;
+  for (const rte_eth_xstat& x : values) {
+    if (x.value != 0 && x.id < names.size()) out.emplace_back(names[x.id].name, x.value);
+  }
+  return out;
+}
+
+std::string Port::socket_warning(unsigned lcore) const {
+  const auto lcore_socket = static_cast<int>(rte_lcore_to_socket_id(lcore));
+  if (caps_.socket < 0 || caps_.socket == lcore_socket) return "";
+  return text(who(), " is on socket ", caps_.socket, ", lcore ", lcore, " on socket ", lcore_socket,
+              ": every packet crosses sockets; choose a CPU of socket ", caps_.socket);
+}
+
+std::uint64_t pool_bytes(std::uint32_t count, std::uint16_t data_room_bytes) {
+  rte_mempool_objsz size{};
+  const std::uint32_t element =
+      rte_mempool_calc_obj_size(static_cast<std::uint32_t>(sizeof(rte_mbuf)) + data_room_bytes, 0, &size);
+  return std::uint64_t{element} * count;
+}
+
+Result<rte_mempool*> make_pool(const std::string& name, std::uint32_t count, std::uint16_t data_room_bytes,
+                               std::uint32_t cache, int socket) {
+  // The library refuses caches above two thirds of the pool.
+  const std::uint32_t fitting = std::min({cache, std::uint32_t{RTE_MEMPOOL_CACHE_MAX_SIZE}, count * 2 / 3});
+  rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), count, fitting, 0, data_room_bytes, socket);
+  if (pool == nullptr)
+    return error("mempool ", name, ": ", count, " mbufs of ", data_room_bytes, " bytes (",
+                 pool_bytes(count, data_room_bytes) >> 20U, " MiB): ", rte_strerror(rte_errno),
+                 "; give the process more memory or use fewer mbufs");
+  return pool;
+}
+
+}  // namespace mrc::ethdev
