@@ -181,7 +181,10 @@ Result<std::uint16_t> rx_data_room(const PortCaps& caps, std::uint32_t mtu_bytes
                  driver_label(caps.driver), " driver, ", caps.max_mtu_bytes,
                  caps.driver == Driver::kAfPacket ? "; enlarge framesz=" : "; lower the MTU",
                  caps.driver == Driver::kMemif ? ", or enlarge bsize=" : "");
-  const std::uint32_t room = std::max(mtu_bytes + kEtherBytes + kHeadroom, caps.min_rx_room_bytes);
+  // Some drivers count a header of their own as part of the frame (virtio: 12 bytes).
+  constexpr std::uint32_t kDriverHeader = 16;
+  const std::uint32_t room =
+      std::max(mtu_bytes + kEtherBytes + kDriverHeader + kHeadroom, caps.min_rx_room_bytes);
   const std::uint32_t limit = caps.max_rx_room_bytes == 0 ? kMaxRoom : caps.max_rx_room_bytes;
   if (room > limit)
     return error("port ", caps.port_id, " ", caps.name, ": ", room,

@@ -7,8 +7,12 @@
 #include <rte_lcore.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <utility>
 
@@ -26,6 +30,32 @@ cpu_set_t affinity_of_this_thread() {
   CPU_ZERO(&set);
   sched_getaffinity(0, sizeof(set), &set);
   return set;
+}
+
+/// Run-time directories that killed processes of ours left behind ("softmrc-PID" with a PID that is gone).
+void remove_stale_directories(const std::filesystem::path& parent) {
+  std::error_code ec;
+  constexpr std::string_view kPrefix = "softmrc-";
+  for (const auto& entry : std::filesystem::directory_iterator(parent, ec)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    pid_t pid = 0;
+    const char* end = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, pid);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || pid <= 0) continue;
+    if (kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path(), ec);
+  }
+}
+
+/// The directory of this process goes, also after a start that failed half-way.
+void remove_runtime_directory() {
+  const std::filesystem::path directory = rte_eal_get_runtime_dir();
+  if (directory.empty()) return;
+  std::error_code ec;
+  // A name the user chose may be shared with other processes: then only an empty directory goes.
+  if (directory.filename() == text("softmrc-", getpid())) std::filesystem::remove_all(directory, ec);
+  std::filesystem::remove(directory, ec);
+  remove_stale_directories(directory.parent_path());
 }
 
 /// rte_eal_init with output captured; the calling thread's affinity is restored whatever happens.
@@ -78,12 +108,10 @@ Result<void> check_vdevs(const EalPlan& plan, const std::string& output) {
 struct Eal::State {
   EalPlan plan;
   std::string output;
-  std::string runtime_dir;
 
   ~State() {
     rte_eal_cleanup();
-    std::error_code ec;
-    std::filesystem::remove_all(runtime_dir, ec);  // named after this process, so nobody else's
+    remove_runtime_directory();
   }
 };
 
@@ -109,11 +137,14 @@ Result<Eal> Eal::init(const EalConfig& config) {
   if (eal_was_started.exchange(true)) return error("DPDK: already started in this process; it starts once");
 
   std::string output;
-  if (start_eal(*plan, output) < 0) return Error{explain_eal_failure(output, rte_strerror(rte_errno))};
+  if (start_eal(*plan, output) < 0) {
+    const std::string reason = rte_strerror(rte_errno);
+    remove_runtime_directory();
+    return Error{explain_eal_failure(output, reason)};
+  }
   auto state = std::make_unique<State>();
   state->plan = *std::move(plan);
   state->output = std::move(output);
-  state->runtime_dir = rte_eal_get_runtime_dir();
   if (auto ok = check_vdevs(state->plan, state->output); !ok) return ok.error();
   return Eal(std::move(state));
 }

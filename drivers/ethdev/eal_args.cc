@@ -217,6 +217,11 @@ std::string explain_eal_failure(const std::string& output, const std::string& er
   };
   // Signs first that name the cause most closely: EAL often prints several lines.
   static constexpr Known kKnown[] = {
+      {"unrecognized option", "an EAL argument is unknown; `dpdk-testpmd --help` lists them"},
+      {"invalid option", "an EAL argument is unknown; `dpdk-testpmd --help` lists them"},
+      {"requires an argument", "an EAL argument lacks its value; `dpdk-testpmd --help` lists them"},
+      {"not compatible", "the EAL arguments contradict each other; give either --no-huge or --in-memory"},
+      {"failed to parse device", "no driver has that name; `tools/doctor` lists the drivers found"},
       {"invalid core list", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
       {"lcore", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
       {"no mounted hugetlbfs",
@@ -224,21 +229,16 @@ std::string explain_eal_failure(const std::string& output, const std::string& er
       {"hugepage",
        "too few hugepages; use --no-huge -m 256, or reserve: echo 512 > "
        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"},
-      {"not compatible", "the EAL arguments contradict each other; give either --no-huge or --in-memory"},
-      {"unrecognized option", "an EAL argument is unknown; `dpdk-testpmd --help` lists them"},
-      {"invalid option", "an EAL argument is unknown; `dpdk-testpmd --help` lists them"},
       {"Cannot create lock on", "another process runs with the same --file-prefix; choose another"},
   };
-  std::string first;
-  std::istringstream in(output);
-  for (std::string line; std::getline(in, line);) {
-    const bool boring = line.empty() || line.find("Usage:") != std::string::npos;
-    if (boring && first.empty()) continue;
-    if (first.empty()) first = line;
-  }
+  // The first line names the cause; all the options follow when EAL prints its usage.
+  const std::string words = output.substr(0, output.find("Usage:"));
+  const std::size_t begin = std::min(words.find_first_not_of('\n'), words.size());
+  std::string first = words.substr(begin, words.find('\n', begin) - begin);
+  if (first.starts_with("EAL: ")) first.erase(0, 5);
   std::string message = "DPDK did not start: ";
   for (const Known& known : kKnown) {
-    if (output.find(known.sign) != std::string::npos) {
+    if (words.find(known.sign) != std::string::npos) {
       message += known.explanation;
       return first.empty() ? message : message + " (EAL says: " + first + ")";
     }
