@@ -186,6 +186,8 @@ struct QpCounters {
   std::uint64_t tx_nack = 0;
   std::uint64_t tx_ack = 0;
   std::uint64_t tx_nak = 0;
+  std::uint64_t control_overflow =
+      0;  ///< SACKs and NACKs that found the queue full: a limit, not a loss of state
 };
 
 }  // namespace mrc::transport

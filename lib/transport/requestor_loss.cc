@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is given up, why, and who is blamed for it (2.4; D7, D8, D9, D11, D12).
+#include <bit>
+#include <cassert>
+
+#include "transport/requestor.h"
+
+namespace mrc::transport {
+
+namespace {
+
+constexpr std::int32_t kTickTolerance = 2;  // D18
+
+bool agrees(Tick a, Tick b) {
+  const std::int32_t d = a - b;
+  return d >= -kTickTolerance && d <= kTickTolerance;
+}
+
+// Index into QpCounters::rx_nack_by_reason.
+std::size_t reason_index(wire::NackReason reason) {
+  switch (reason) {
+    case wire::NackReason::kTrimmed:
+      return 0;
+    case wire::NackReason::kTrimmedLasthop:
+      return 1;
+    case wire::NackReason::kNoBitmap:
+      return 2;
+    case wire::NackReason::kNoPktBuffer:
+      return 3;
+    case wire::NackReason::kNoResource:
+      return 4;
+    case wire::NackReason::kPsnOorWindow:
+      return 5;
+    case wire::NackReason::kUnexpEvent:
+      return 6;
+  }
+  return 7;
+}
+
+}  // namespace
+
+// D12: of the last two transmissions of a PSN, told apart by the reflected entropy, then by the timestamp.
+Requestor::Which Requestor::which(const PsnRecord& record, std::uint32_t entropy, Tick tick) const {
+  if (record.transmissions() == 1 && record.prev_ev() == path::kNoEv) return Which::kCurrent;
+  const auto same = [&](path::EvIndex ev) { return ev != path::kNoEv && (*ctx_.evs)[ev].entropy == entropy; };
+  const bool current = same(record.ev());
+  const bool previous = same(record.prev_ev());
+  if (current != previous) return current ? Which::kCurrent : Which::kPrevious;
+  if (!current || tick.value() == 0) return Which::kNeither;
+  if (agrees(tick, record.tick())) return Which::kCurrent;
+  return agrees(tick, record.prev_tick()) ? Which::kPrevious : Which::kNeither;
+}
+
+// D8: P is lost when a SACK covers it with a 0 bit and it left reo before the trigger, or before the trigger
+// on the trigger's EV in the same class.
+void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now) {
+  if (!trigger.sent) return;
+  // First transmissions leave in order: above a trigger that is one, nothing left before it.
+  const Seq end = trigger.first_of_psn ? ack : next_;
+  const std::uint64_t covered = ~bitmap & window_mask(base, cack_ + 1, end);
+  if (covered == 0) return;
+  const Time ts = *trigger.sent;
+  const Duration reo = rtt_.reo(now);
+  const wire::DscpClass trigger_class = trigger.retransmission ? rtx_class_ : data_class_;
+  for (std::uint64_t left = covered & window_.sent.extract(base); left != 0; left &= left - 1) {
+    const Seq seq = base + static_cast<unsigned>(std::countr_zero(left));
+    if (!window_.sent.test(seq)) continue;  // flushed with an earlier one
+    const PsnRecord& record = window_[seq];
+    const Time sent = record.sent_at(now);
+    const wire::DscpClass its_class = record.transmissions() == 1 ? data_class_ : rtx_class_;
+    const bool by_time = ctx_.policy.time_order && sent + reo <= ts;
+    const bool by_ev = record.ev() == trigger.ev && its_class == trigger_class && sent < ts;
+    if (by_time || by_ev) lose(seq, RtxCause::kInferredLoss, now);
+  }
+}
+
+// D14 lines 5 and 6.
+void Requestor::lose(Seq seq, RtxCause cause, Time now) {
+  const path::EvIndex ev = window_[seq].ev();
+  const Time since = window_[seq].sent_at(now);
+  give_up(seq, cause);
+  ctx_.cc.on_loss(window_[seq].nominal_bytes(), now);
+  const bool timeout = cause == RtxCause::kAckTimeout;
+  if (condemn(ev, timeout ? path::EvCause::kAckTimeout : path::EvCause::kLoss, now) && ctx_.policy.ev_flush) {
+    flush_sent([&](const PsnRecord& r) { return r.ev() == ev && r.sent_at(now) >= since; }, now);
+  }
+}
+
+// D9: at once where trims tell congestion from failure; without trimming the second loss within 8 base RTTs.
+bool Requestor::condemn(path::EvIndex ev, path::EvCause cause, Time now) {
+  if (ev == path::kNoEv) return false;
+  if (!ctx_.attr.trim_nack || !ctx_.attr.trim_nack_dest) {
+    Time& last = last_loss_[ev];
+    const bool second = last.ns != 0 && now - last <= rtt_.base() * 8;
+    last = now;
+    if (!second) return false;
+  }
+  const bool bad = ctx_.ev_set.on_loss(ev, cause, now);
+  if (bad) probe_due_ = true;  // a reliability probe at once
+  return bad;
+}
+
+// Packets that share the fate of a lost one: SENT -> RTX for each record that `match` names.
+template <class Match>
+void Requestor::flush_sent(Match match, Time now) {
+  for (Seq base = cack_ + 1; base < next_; base += 64) {
+    std::uint64_t left = window_.sent.extract(base) & window_mask(base, base, next_);
+    for (; left != 0; left &= left - 1) {
+      const Seq seq = base + static_cast<unsigned>(std::countr_zero(left));
+      if (!match(window_[seq])) continue;
+      give_up(seq, RtxCause::kEvFlush);
+      ctx_.cc.on_loss(window_[seq].nominal_bytes(), now);
+    }
+  }
+}
+
+// A local port went down: what is on its way over that plane is gone, and it says nothing of the EVs (D9).
+void Requestor::on_port_change(std::uint8_t port, bool up, Time now) {
+  ctx_.ev_set.set_port_usable(port, up);
+  if (up || ctx_.state != QpState::kRts) return;
+  flush_sent([&](const PsnRecord& r) { return (*ctx_.evs)[r.ev()].port == port; }, now);
+}
+
+// SENT -> given up: not charged any more (D7).
+void Requestor::uncharge(Seq seq) {
+  assert(window_.sent.test(seq));
+  const std::uint32_t nominal = window_[seq].nominal_bytes();
+  window_.sent.clear(seq);
+  --sent_count_;
+  share_bytes_ -= nominal;
+  charged_bytes_ -= nominal;
+}
+
+// SENT -> RTX. The caller tells congestion control, each cause in its own way.
+void Requestor::give_up(Seq seq, RtxCause cause) {
+  uncharge(seq);
+  window_[seq].set_cause(cause);
+  window_.rtx.set(seq);
+  if (rtx_count_++ == 0 || seq < rtx_low_) rtx_low_ = seq;
+}
+
+// SENT -> HELD: sent again, but not before `until` (D11).
+void Requestor::hold(Seq seq, RtxCause cause, Time until) {
+  uncharge(seq);
+  ctx_.cc.adjust_inflight(-std::int64_t{window_[seq].nominal_bytes()});  // D11: inflight only
+  window_[seq].set_cause(cause);
+  window_[seq].hold(until);
+  window_.held.set(seq);
+  ++held_count_;
+  held_deadline_ = earlier(held_deadline_, until);
+}
+
+void Requestor::release_held(Seq seq) {
+  window_.held.clear(seq);
+  --held_count_;
+  window_.rtx.set(seq);
+  if (rtx_count_++ == 0 || seq < rtx_low_) rtx_low_ = seq;
+}
+
+// D9: the transmission given up arrived after all.
+void Requestor::note_spurious(path::EvIndex ev, Time now) {
+  ++ctx_.counters.spurious_rtx;
+  rtt_.on_spurious(now);
+  ctx_.ev_set.on_spurious(ev, now);
+}
+
+void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
+  const Time now = meta.arrival;
+  const std::size_t index = reason_index(nack.reason);
+  ++ctx_.counters.rx_nack;
+  ++ctx_.counters.rx_nack_by_reason[index];
+  if (index == 7) return;  // unknown: the timer covers it (D11, C32)
+  const Seq seq = unwrap(nack.nack_psn, cack_);
+  const bool known = window_.has_record(seq, first_, next_);
+  Which match = Which::kNeither;
+  path::EvIndex ev = path::kNoEv;
+  bool repeated = false;
+  if (known) {
+    PsnRecord& record = window_[seq];
+    match = which_nacked(record, nack.entropy, nack.tx_timestamp);
+    if (match != Which::kNeither) {
+      const bool previous = match == Which::kPrevious;
+      ev = previous ? record.prev_ev() : record.ev();
+      repeated = record.reported(previous);
+      record.set_reported(previous);
+    }
+  }
+  if (match == Which::kNeither) ev = ev_of(nack.entropy);
+  // EV feedback even for a PSN that is settled: the queue was full on that path (5.5).
+  if (nack.reason == wire::NackReason::kTrimmed && ev != path::kNoEv && !repeated)
+    ctx_.ev_set.on_trimmed(ev, now);
+  const bool open = seq > cack_ && seq < next_ &&
+                    (window_.sent.test(seq) || window_.rtx.test(seq) || window_.held.test(seq));
+  if (!open) {
+    ++ctx_.counters.rx_nack_stale;
+    return;
+  }
+  if (nack.reason == wire::NackReason::kUnexpEvent) {
+    failure_ = WcStatus::kRemOpErr;  // never retransmitted
+  } else if (match == Which::kCurrent && window_.sent.test(seq)) {
+    nack_matched(nack.reason, seq, now);
+  } else if (index < 2 && !repeated) {
+    cc::NackSignal signal;  // not charged any more: a signal, nothing to subtract (D7)
+    signal.reason = nack.reason;
+    signal.nominal_bytes = window_[seq].nominal_bytes();
+    ctx_.cc.on_nack(signal, now);
+  }
+}
+
+// D11: the timestamp tells, else the EV.
+Requestor::Which Requestor::which_nacked(const PsnRecord& record, std::uint32_t entropy, Tick tick) const {
+  const bool two = record.prev_ev() != path::kNoEv;
+  if (tick.value() != 0) {
+    const bool current = agrees(tick, record.tick());
+    const bool previous = two && agrees(tick, record.prev_tick());
+    if (current != previous) return current ? Which::kCurrent : Which::kPrevious;
+    if (!current) return Which::kNeither;
+  }
+  const auto same = [&](path::EvIndex ev) { return ev != path::kNoEv && (*ctx_.evs)[ev].entropy == entropy; };
+  if (same(record.ev())) return Which::kCurrent;
+  return two && same(record.prev_ev()) ? Which::kPrevious : Which::kNeither;
+}
+
+// D11's table, for the transmission that is charged.
+void Requestor::nack_matched(wire::NackReason reason, Seq seq, Time now) {
+  PsnRecord& record = window_[seq];
+  switch (reason) {
+    case wire::NackReason::kTrimmed:
+    case wire::NackReason::kTrimmedLasthop: {
+      cc::NackSignal signal;
+      signal.reason = reason;
+      signal.charged_bytes = signal.nominal_bytes = record.nominal_bytes();
+      const Time sent = record.sent_at(now);
+      if (sent >= gaps_.last_end()) signal.rtt = now - sent;
+      give_up(seq, RtxCause::kNackTrimmed);
+      ctx_.cc.on_nack(signal, now);
+      return;
+    }
+    case wire::NackReason::kNoBitmap:
+    case wire::NackReason::kNoPktBuffer:
+    case wire::NackReason::kNoResource: {
+      // base RTT x 2^n, n = how often it was sent again already; at most interval(0).
+      const unsigned n = std::min(record.transmissions() - 1, 20U);
+      const Duration cap = ctx_.retry.enabled() ? ctx_.retry.interval(0) : milliseconds(10);
+      hold(seq, RtxCause::kNackResource, now + std::min(rtt_.base() * (std::int64_t{1} << n), cap));
+      if (seq == cack_ + 1 && now - resource_counted_at_ >= rtt_.base()) {
+        resource_counted_at_ = now;
+        count_retry();
+      }
+      return;
+    }
+    case wire::NackReason::kPsnOorWindow:
+      hold(seq, RtxCause::kNackWindow, now + (ctx_.retry.enabled() ? interval() : milliseconds(10)));
+      return;
+    case wire::NackReason::kUnexpEvent:
+      return;
+  }
+}
+
+}  // namespace mrc::transport

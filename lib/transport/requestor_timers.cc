@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Time at the requestor: the local ACK timeout and its budget (D13), the probe timer and the lost Transport
+// ACK (D14).
+#include <algorithm>
+#include <bit>
+
+#include "transport/requestor.h"
+
+namespace mrc::transport {
+
+namespace {
+
+constexpr unsigned kProbePlanes = 2;                      // D14 line 11
+constexpr Duration kLongestProbeWait = milliseconds(10);  // D9's bound, used when there is no ACK timer
+
+}  // namespace
+
+void Requestor::on_timer(Time now) {
+  if (ctx_.state != QpState::kRts) return;
+  if (packet_deadline_ <= now) expire_packets(now);
+  if (held_deadline_ <= now) release_due(now);
+  if (stall_deadline_ <= now) {  // D9: no usable EV for a whole interval
+    const bool still = tx_ready();
+    stall_deadline_ = Time::never();
+    if (still) {
+      count_retry();
+      stall_deadline_ = now + interval();
+    }
+  }
+  if (tail_deadline_ <= now) {
+    tail_deadline_ = Time::never();
+    if (only_ack_missing()) repeat_tail(now);
+  }
+  check_tail(now);
+  if (probe_deadline_ <= now) check_probe_timer(now);
+  // D13: trims without end, or anything else that never counts, ends after the sum of all intervals.
+  if (ctx_.retry.gives_up() && unsettled() && progress_deadline_ <= now) failure_ = WcStatus::kRetryExcErr;
+  if (ctx_.ev_set.next_probe_deadline() <= now) probe_due_ = true;
+}
+
+// One timer a packet, started at its transmission with the interval of that moment. packet_deadline_ is a
+// lower bound, so the window is read at most once an interval. Several that expire together are one count.
+void Requestor::expire_packets(Time now) {
+  packet_deadline_ = Time::never();
+  bool oldest_expired = false;
+  for (Seq base = cack_ + 1; base < next_; base += 64) {
+    const std::uint64_t window = window_mask(base, base, next_);
+    for (std::uint64_t left = window_.sent.extract(base) & window; left != 0; left &= left - 1) {
+      const Seq seq = base + static_cast<unsigned>(std::countr_zero(left));
+      if (!window_.sent.test(seq)) continue;  // flushed with an earlier one
+      const PsnRecord& record = window_[seq];
+      const Time sent = record.sent_at(now);
+      const Time due = sent + ctx_.retry.interval(record.retry_count()) + gaps_.shift(sent);
+      if (due > now) {
+        packet_deadline_ = earlier(packet_deadline_, due);
+        continue;
+      }
+      oldest_expired = oldest_expired || seq == cack_ + 1;
+      lose(seq, RtxCause::kAckTimeout, now);  // D14 line 15
+    }
+  }
+  if (oldest_expired) count_retry();
+}
+
+void Requestor::count_retry() {
+  ++k_;
+  ++ctx_.counters.timer_expiries;
+  if (ctx_.retry.exhausted(k_)) failure_ = WcStatus::kRetryExcErr;
+}
+
+// D11: delays of NACKed packets that have passed.
+void Requestor::release_due(Time now) {
+  held_deadline_ = Time::never();
+  if (held_count_ == 0) return;
+  for (Seq seq = window_.held.find_set(cack_ + 1, next_); seq < next_;
+       seq = window_.held.find_set(seq + 1, next_)) {
+    const Time until = window_[seq].sent_at(now);
+    if (until <= now) {
+      release_held(seq);
+    } else {
+      held_deadline_ = earlier(held_deadline_, until);
+    }
+  }
+}
+
+// D11: PSN_OOR_WINDOW waits for cack to advance.
+void Requestor::release_window_nacks() {
+  for (Seq seq = window_.held.find_set(cack_ + 1, next_); seq < next_;
+       seq = window_.held.find_set(seq + 1, next_)) {
+    if (window_[seq].cause() == RtxCause::kNackWindow) release_held(seq);
+  }
+}
+
+// D14 lines 10 and 11: nothing can be sent, so no packet will bring news by itself: ask.
+void Requestor::check_probe_timer(Time now) {
+  probe_deadline_ = Time::never();
+  if (!waiting()) return;
+  Duration wait = rtt_.srtt() + rtt_.reo(now);
+  if (!tx_ready()) {
+    tail_probes_due_ = kProbePlanes;
+    ++probe_run_;
+    const Duration cap = ctx_.retry.enabled() ? ctx_.retry.interval(0) : kLongestProbeWait;
+    const unsigned doublings = probe_run_ < 4 ? 0 : std::min(probe_run_ - 3, 30U);
+    wait = std::max(wait, std::min(wait * (std::int64_t{1} << doublings), cap));
+  }
+  probe_deadline_ = now + wait;
+}
+
+// D14 line 13: all is received, yet the Transport ACK is missing. It is never repeated by itself, so a timer
+// must run.
+void Requestor::check_tail(Time now) {
+  if (!only_ack_missing()) {
+    tail_deadline_ = Time::never();
+    tail_answers_ = 0;
+  } else if (tail_deadline_.is_never() && ctx_.retry.enabled()) {
+    tail_deadline_ = now + interval();
+  }
+}
+
+// At most one an interval, so that an application that is slow to place does not exhaust the budget early.
+void Requestor::repeat_tail(Time now) {
+  count_retry();
+  tail_repeat_due_ = true;
+  tail_answers_ = 0;
+  tail_not_before_ = tail_deadline_ = now + interval();
+}
+
+void Requestor::on_poll_gap(Time now, Duration gap) {
+  gaps_.add(now, gap);
+  for (Time* deadline :
+       {&packet_deadline_, &probe_deadline_, &stall_deadline_, &tail_deadline_, &progress_deadline_}) {
+    if (!deadline->is_never()) *deadline = *deadline + gap;
+  }
+  tail_not_before_ = tail_not_before_ + gap;
+}
+
+}  // namespace mrc::transport

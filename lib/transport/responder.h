@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The receiving half of a QP (chapter 3): acceptance, completion in order, SACK, NACK, Transport ACK and NAK.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "transport/bit_ring.h"
+#include "transport/control_queue.h"
+#include "transport/qp_context.h"
+#include "transport/receive_queue.h"
+#include "transport/sack_builder.h"
+#include "transport/seq.h"
+
+namespace mrc::transport {
+
+/// Thread rule: as Qp. failed() tells the Qp that a NAK is due, which ends both halves (D17). Sources:
+/// responder.cc acceptance and placement, responder_control.cc what is sent back.
+class Responder {
+ public:
+  explicit Responder(QpContext& context);
+
+  void start();  ///< INIT -> RTR
+  void reset();
+  void stop();  ///< ERROR: receives are flushed, nothing is sent but the NAK that caused it
+
+  [[nodiscard]] ReceiveQueue& receive_queue() { return rq_; }
+
+  WriteVerdict on_write(const wire::WriteView& write, const wire::RxMeta& meta, Access access);
+  void on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& meta);
+  void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta);
+  void placed(Psn psn);
+  void place_failed(Psn psn, wire::Syndrome nak);
+  std::size_t next_control(Time now, PortCredits& credits, std::span<ControlDesc> out);
+
+  [[nodiscard]] bool control_ready() const { return sack_due_ || ack_due_ || nak_due_ || !queue_.empty(); }
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] Psn cack_psn() const { return psn_of(cack_); }
+  [[nodiscard]] Psn placed_psn() const { return psn_of(placed_); }
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  /// A WriteIMM whose last packet is here but whose turn has not come (D15).
+  struct Stashed {
+    std::uint32_t immdt = 0;
+    std::uint32_t byte_len = 0;
+    std::uint16_t rqmsn = 0;
+    bool solicited = false;
+  };
+
+  WriteVerdict duplicate(const wire::WriteView& write, const wire::RxMeta& meta, Seq seq);
+  WriteVerdict refuse(const wire::WriteView& write, const wire::RxMeta& meta, wire::NackReason reason);
+  WriteVerdict fail_at(Seq seq, wire::Syndrome nak);
+  void push_nack(const wire::BthView& bth, Tick tx_timestamp, const wire::RxMeta& meta,
+                 wire::NackReason reason);
+  [[nodiscard]] bool well_formed(const wire::WriteView& write) const;
+  void accept(const wire::WriteView& write, Seq seq, const wire::RxMeta& meta);
+  void ask(Seq seq, const wire::RxMeta& meta);
+  void advance_cack();
+  bool pass(Seq seq);
+  bool deliver(Seq seq);
+  [[nodiscard]] ControlTrigger sack_trigger_of(const wire::WriteView& write, const wire::RxMeta& meta) const;
+  void triggers(const wire::WriteView& write, const wire::RxMeta& meta);
+  void note_trigger(const ControlTrigger& trigger);
+  void check_nak();
+  void in_error(const wire::RxMeta& meta);
+
+  // responder_control.cc
+  void build_sack(const ControlTrigger& trigger, wire::SackView& out);
+  void build_nack(const ControlTrigger& trigger, wire::NackView& out) const;
+  void build_ack(bool nak, wire::AckView& out) const;
+  bool route(std::uint8_t port, std::uint32_t entropy, PortCredits& credits, ControlDesc& out) const;
+
+  QpContext& ctx_;
+
+  // What every packet touches.
+  Seq cack_ = 0;  // received up to here; drives SACK (D4)
+  Seq max_rcv_ = 0;
+  Seq placed_ = 0;    // in memory up to here; drives Transport ACK (D4)
+  Seq edge_ = 0;      // highest PSN ever advertised as acceptable (D16)
+  Seq ar_ = 0;        // highest PSN that asked (D5)
+  Seq ar_shown_ = 0;  // a SACK showed cack at or above this
+  std::uint64_t rcvd_bytes_ = 0;
+  std::uint32_t ooo_count_ = 0;
+  std::uint32_t trigger_bytes_ = 0;
+  std::uint32_t pmtu_ = 0;
+  std::uint32_t window_pkts_ = 0;
+  bool sack_due_ = false;
+  bool ack_due_ = false;
+  bool nak_due_ = false;
+  bool failed_ = false;
+  std::uint8_t ack_port_ = 0;
+  std::uint32_t ack_entropy_ = 0;
+  ControlTrigger sack_trigger_;
+
+  BitRing received_;   // above cack
+  BitRing in_memory_;  // above placed
+  BitRing last_;       // last-of-message, above placed
+  BitRing imm_;        // ... with immediate data
+  BitRing asked_;      // AckReq, above placed: a Transport ACK is owed when placed passes it
+  SackWalk walk_;
+
+  // Messages and errors.
+  std::uint64_t messages_ = 0;   // completed
+  std::uint64_t delivered_ = 0;  // WriteIMMs
+  std::uint32_t stash_count_ = 0;
+  std::unique_ptr<Stashed[]> stash_;
+  ReceiveQueue rq_;
+  Seq failing_ = 0;  // 0: none; lowest PSN that can not be executed
+  wire::Syndrome failing_nak_{};
+  Time nak_repeat_at_;
+  ControlQueue queue_;
+};
+
+}  // namespace mrc::transport

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Round-trip times as loss inference and the probe timer need them (D8, D14, D18).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace mrc::transport {
+
+/// srtt, the reordering allowance reo, and the base RTT they scale with. Value type, one owner.
+class RttTracker {
+ public:
+  explicit RttTracker(Duration configured_base) : configured_(configured_base), srtt_(configured_base) {}
+
+  /// One sample. `full_path`: from a Write; probes are smaller and never teach the base (D18).
+  void add(Duration rtt, Time now, bool full_path);
+  /// A loss that was none: tolerate more reordering (D9).
+  void on_spurious(Time now);
+
+  /// The configured base RTT, or the smallest RTT seen when that is larger: a base that is set too small must
+  /// not turn ordinary jitter into losses.
+  [[nodiscard]] Duration base() const { return seen_ && smallest_ > configured_ ? smallest_ : configured_; }
+  [[nodiscard]] Duration srtt() const { return srtt_; }
+  /// clamp(1.25 x (largest - smallest of the last 4 base RTTs), base, 4 x base), x 1.5 a spurious loss (D8).
+  [[nodiscard]] Duration reo(Time now) const {
+    return factor_ == kOne ? allowance_ : allowance_ * factor(now) / kOne;
+  }
+
+ private:
+  static constexpr std::int64_t kOne = 256;  // fixed point of the spurious factor
+  static constexpr std::int64_t kMaxFactor = 8 * kOne;
+  static constexpr unsigned kSlots = 5;  // four full base RTTs and the running one
+  struct Slot {
+    Duration lo, hi;
+    bool used = false;
+  };
+  [[nodiscard]] std::int64_t factor(Time now) const;
+  void rotate(Time now);
+  void refresh();
+
+  Duration configured_;
+  Duration srtt_;
+  Duration smallest_;
+  Duration allowance_ = configured_;
+  std::int64_t factor_ = kOne;
+  Time factor_at_;
+  Time slot_start_;
+  std::array<Slot, kSlots> slots_{};
+  std::uint8_t current_ = 0;
+  bool seen_ = false;
+};
+
+}  // namespace mrc::transport

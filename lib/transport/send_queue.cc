@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/send_queue.h"
+
+namespace mrc::transport {
+
+const SendWr& SendQueue::holding(Seq seq, bool begun) const {
+  std::uint64_t lo = completed_;
+  std::uint64_t hi = begun ? current_ + 1 : current_;  // search [lo, hi) for the last with first <= seq
+  assert(lo < hi && (*this)[lo].first <= seq);
+  while (hi - lo > 1) {
+    const std::uint64_t mid = lo + (hi - lo) / 2;
+    if ((*this)[mid].first <= seq) {
+      lo = mid;
+    } else {
+      hi = mid;
+    }
+  }
+  assert(seq <= (*this)[lo].last());
+  return (*this)[lo];
+}
+
+bool SendQueue::poll(Completion& out) {
+  if (polled_ == completed_) return false;
+  const SendWr& wr = (*this)[polled_];
+  out.wr_id = wr.wr.wr_id;
+  out.opcode = WcOpcode::kRdmaWrite;
+  out.solicited = false;
+  out.byte_len = wr.wr.length_bytes;
+  out.immdt = 0;
+  out.status = polled_ < failed_at_    ? WcStatus::kSuccess
+               : polled_ == failed_at_ ? fail_status_
+                                       : WcStatus::kWrFlushErr;
+  ++polled_;
+  return true;
+}
+
+void SendQueue::reset() {
+  polled_ = completed_ = current_ = posted_ = 0;
+  failed_at_ = kNever;
+  fail_status_ = WcStatus::kSuccess;
+}
+
+}  // namespace mrc::transport
