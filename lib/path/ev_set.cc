@@ -30,6 +30,7 @@ EvSet::EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, st
   list_.resize(count);
   state_.assign(count, EvState::kGood);
   proof_.assign(count, Time{});
+  newest_.fill(kNoEv);
   health_.assign(count, Health{});
   bad_.reserve(count);
   events_.resize(config_.event_capacity);
@@ -79,18 +80,28 @@ EvIndex EvSet::take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now)
   return chosen != kNoEv ? chosen : restored;
 }
 
-// The GOOD EV of `planes` whose newest packet known delivered left last; kNoEv when none has a proof.
-EvIndex EvSet::newest_proof(std::uint32_t planes, EvIndex exclude) const {
+// The GOOD EV of the plane whose newest packet known delivered left last; kNoEv when none has a proof. The
+// one with the newest proof of all is known; only when it may not serve are the others looked at.
+EvIndex EvSet::newest_proof_on(std::size_t port, EvIndex exclude) const {
+  const EvIndex known = newest_[port];
+  if (known == kNoEv || (known != exclude && state_[known] == EvState::kGood)) return known;
+  const Plane& plane = planes_[port];
   EvIndex best = kNoEv;
   Time newest{};
+  for (std::size_t i = plane.begin; i < std::size_t{plane.begin} + plane.size; ++i) {
+    const EvIndex ev = list_[i];
+    if (proof_[ev] <= newest || ev == exclude || state_[ev] != EvState::kGood) continue;
+    newest = proof_[ev];
+    best = ev;
+  }
+  return best;
+}
+
+EvIndex EvSet::newest_proof(std::uint32_t planes, EvIndex exclude) const {
+  EvIndex best = kNoEv;
   for (; planes != 0; planes &= planes - 1) {
-    const Plane& plane = planes_[static_cast<std::size_t>(__builtin_ctz(planes))];
-    for (std::size_t i = plane.begin; i < std::size_t{plane.begin} + plane.size; ++i) {
-      const EvIndex ev = list_[i];
-      if (proof_[ev] <= newest || ev == exclude || state_[ev] != EvState::kGood) continue;
-      newest = proof_[ev];
-      best = ev;
-    }
+    const EvIndex ev = newest_proof_on(static_cast<std::size_t>(__builtin_ctz(planes)), exclude);
+    if (ev != kNoEv && (best == kNoEv || proof_[ev] > proof_[best])) best = ev;
   }
   return best;
 }

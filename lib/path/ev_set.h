@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -171,11 +172,22 @@ class EvSet {
     last_plane_ = static_cast<std::uint8_t>(__builtin_ctz(later != 0 ? later : planes));
     return last_plane_;
   }
+  /// Uniform in [0, bound) from half a random word: a choice needs few bits, and the generator is the
+  /// longest part of it. The bias is below bound / 2^32.
+  std::uint32_t draw(std::uint32_t bound) {
+    std::uint64_t word = std::exchange(spare_, 0);
+    if (word == 0) {
+      const std::uint64_t fresh = rng_.next();
+      spare_ = static_cast<std::uint32_t>(fresh >> 32);
+      word = fresh & 0xFFFFFFFF;
+    }
+    return static_cast<std::uint32_t>(word * bound >> 32);
+  }
   EvIndex visit(Plane& plane) {
     if (plane.cursor == plane.size) plane.cursor = 0;
     EvIndex* const at = &list_[plane.begin + plane.cursor];
     const auto left = static_cast<std::uint32_t>(plane.size - plane.cursor);
-    EvIndex* const drawn = at + rng_.below(left);
+    EvIndex* const drawn = at + draw(left);
     const EvIndex ev = *drawn;
     *drawn = *at;
     *at = ev;
@@ -188,6 +200,7 @@ class EvSet {
     return take_slow(plane, ev, exclude, now);
   }
   EvIndex take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now);
+  EvIndex newest_proof_on(std::size_t port, EvIndex exclude) const;
   EvIndex newest_proof(std::uint32_t planes, EvIndex exclude) const;
   EvChoice choose_among(std::uint32_t planes, EvIndex exclude, Time now);
   EvChoice choose_fallback(Time now, std::uint32_t free_ports, EvIndex exclude);
@@ -210,6 +223,7 @@ class EvSet {
   std::vector<EvIndex> list_;
   std::vector<EvState> state_;
   Rng rng_;
+  std::uint32_t spare_ = 0;  ///< the other half, 0: used up
   std::array<Plane, kMaxPlanes> planes_{};
   // Cold
   std::shared_ptr<const EvTable> table_;
@@ -218,6 +232,7 @@ class EvSet {
   std::uint32_t port_up_ = ~0U;
   std::size_t active_ = 0;
   std::vector<Time> proof_;
+  std::array<EvIndex, kMaxPlanes> newest_{};  ///< of each plane the EV with the newest proof, in any state
   std::vector<Health> health_;
   std::vector<EvIndex> bad_;  ///< the ASSUMED_BAD ones, capacity reserved
   Time last_fallback_{};

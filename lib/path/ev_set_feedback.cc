@@ -156,7 +156,10 @@ void EvSet::on_probe_answer(EvIndex ev, wire::EvMark mark, Time now) {
 void EvSet::on_delivered(EvIndex ev, Time sent) {
   if (ev == kNoEv) return;
   assert(ev < state_.size());
-  proof_[ev] = later(proof_[ev], sent);
+  if (sent <= proof_[ev]) return;
+  proof_[ev] = sent;
+  EvIndex& newest = newest_[(*table_)[ev].port];
+  if (newest == kNoEv || sent > proof_[newest]) newest = ev;
 }
 
 void EvSet::set_state(EvIndex ev, EvState state, Time now) {

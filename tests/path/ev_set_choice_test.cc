@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <vector>
@@ -54,18 +55,34 @@ TEST(Choice, OrderIsNewInEachPassAndForEachSeed) {
   EXPECT_NE(choose_n(a, 64), first);
 }
 
-// Each EV is equally likely at each place of a pass: chi-square over 8 EVs x 8 places, 49 degrees of freedom.
-TEST(Choice, ReshuffleIsUniform) {
-  constexpr int kPasses = 8000;
-  EvSet set(table_of(8, 1), {}, 3);
-  double count[8][8] = {};
-  for (int pass = 0; pass < kPasses; ++pass)
-    for (auto& place : count) place[set.choose(at_us(1), kAll).ev] += 1;
+double chi_square(const double (&count)[8][8], double expected) {
   double chi2 = 0;
   for (const auto& row : count)
-    for (const double n : row) chi2 += (n - kPasses / 8.0) * (n - kPasses / 8.0) / (kPasses / 8.0);
-  EXPECT_LT(chi2, 85.4) << "0.1 % point";
-  EXPECT_GT(chi2, 20.0) << "a regular pattern would be too even";
+    for (const double n : row) chi2 += (n - expected) * (n - expected) / expected;
+  return chi2;
+}
+
+// Each EV is equally likely at each place of a pass, and its place says nothing about the next pass:
+// chi-square over 8 x 8 cells, 49 degrees of freedom, 0.1 % point; below 20 a pattern would be too even.
+TEST(Choice, ReshuffleIsUniformAndForgetsTheLastPass) {
+  constexpr int kPasses = 8000;
+  EvSet set(table_of(8, 1), {}, 3);
+  double ev_at_place[8][8] = {};
+  double place_after_place[8][8] = {};
+  std::array<std::size_t, 8> last{};
+  for (int pass = 0; pass < kPasses; ++pass) {
+    for (std::size_t place = 0; place < 8; ++place) {
+      const EvIndex ev = set.choose(at_us(1), kAll).ev;
+      ev_at_place[place][ev] += 1;
+      if (pass > 0) place_after_place[last[ev]][place] += 1;
+      last[ev] = place;
+    }
+  }
+  for (const double chi2 :
+       {chi_square(ev_at_place, kPasses / 8.0), chi_square(place_after_place, (kPasses - 1) / 8.0)}) {
+    EXPECT_LT(chi2, 85.4);
+    EXPECT_GT(chi2, 20.0);
+  }
 }
 
 TEST(Choice, OneEvServesAlways) {
