@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "report/result.h"
+
+namespace mrc::report {
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+std::string gbps(double bps) {
+  return bps >= 1e9 ? fmt::format("{:.2f} Gb/s", bps / 1e9) : fmt::format("{:.2f} Mb/s", bps / 1e6);
+}
+
+std::string micros(double ns) {
+  return fmt::format("{:.2f} us", ns / 1e3);
+}
+
+std::string count_line(const Counters& counters, bool only_nonzero) {
+  std::string line;
+  for (const auto& [name, value] : counters) {
+    if (only_nonzero && value == 0) continue;
+    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name, value);
+  }
+  return line.empty() ? "none" : line;
+}
+
+std::string verification_line(const Verification& v) {
+  if (!v.on) return "OFF: " + v.method;
+  return fmt::format("{} of {} messages right, {} bytes checked{}", v.messages - v.messages_bad, v.messages,
+                     v.bytes, v.first_bad.empty() ? "" : "; first wrong: " + v.first_bad);
+}
+
+void planes(const PhaseResult& p, Out out) {
+  fmt::format_to(out, "  {:<6}{:<26}{:>6}{:>14}{:>9}{:>14}{:>14}\n", "plane", "address", "link", "data sent",
+                 "share", "all sent", "received");
+  for (const PlaneResult& x : p.planes) {
+    fmt::format_to(out, "  {:<6}{:<26}{:>6}{:>14}{:>8.1f}%{:>14}{:>14}\n", x.plane, x.address,
+                   x.link_up ? "up" : "DOWN", x.tx_data_pkts, x.tx_share * 100, x.tx_pkts, x.rx_pkts);
+  }
+}
+
+void evs(const PhaseResult& p, const TableOptions& options, Out out) {
+  if (p.evs.empty()) return;
+  if (options.evs) {
+    fmt::format_to(out, "  {:<5}{:<6}{:<7}{:<14}{:<13}{:>12}{:>8}{:>8}\n", "qp", "EV", "plane", "value",
+                   "state", "packets", "rtx", "probes");
+    for (const EvResult& e : p.evs) {
+      fmt::format_to(out, "  {:<5}{:<6}{:<7}{:<14}{:<13}{:>12}{:>8}{:>8}\n", e.qp, e.ev, e.plane, e.value,
+                     e.state, e.tx_pkts, e.tx_rtx, e.tx_probes);
+    }
+    return;
+  }
+  const auto [lo, hi] = std::minmax_element(
+      p.evs.begin(), p.evs.end(), [](const EvResult& a, const EvResult& b) { return a.tx_pkts < b.tx_pkts; });
+  std::uint64_t total = 0;
+  std::map<std::string, std::uint64_t> states;
+  for (const EvResult& e : p.evs) {
+    total += e.tx_pkts;
+    ++states[e.state];
+  }
+  std::string by_state;
+  for (const auto& [state, n] : states)
+    by_state += fmt::format("{}{} {}", by_state.empty() ? "" : ", ", n, state);
+  fmt::format_to(out, "  EVs          {} ({}); packets an EV min {} avg {:.1f} max {}\n", p.evs.size(),
+                 by_state, lo->tx_pkts, static_cast<double>(total) / static_cast<double>(p.evs.size()),
+                 hi->tx_pkts);
+}
+
+void phase(const RunResult& run, const PhaseResult& p, const TableOptions& options, Out out) {
+  fmt::format_to(out, "\n{} {} B, {} QP{}, depth {}{}{}\n", p.workload, p.size_bytes, p.qps,
+                 p.qps == 1 ? "" : "s", p.depth, p.bidirectional ? ", both ways" : "",
+                 p.interrupted ? "  (interrupted)" : "");
+  const bool sends = p.messages_offered != 0;
+  if (sends) {
+    fmt::format_to(out, "  offered      {} messages, {:.0f}/s, goodput {}\n", p.messages_offered,
+                   p.offered.messages_per_s, gbps(p.offered.goodput_bps));
+    fmt::format_to(out, "  achieved     {} messages, {:.0f}/s, goodput {}, L2 {}, L1 {}, {:.0f} packets/s\n",
+                   p.messages_completed, p.achieved.messages_per_s, gbps(p.achieved.goodput_bps),
+                   gbps(p.achieved.l2_bps), gbps(p.achieved.l1_bps), p.achieved.packets_per_s);
+    fmt::format_to(out, "  goodput      min {} avg {} max {} over {} windows of {:.3f} s; {:.3f} s in all\n",
+                   gbps(p.goodput_windows_bps.min()), gbps(p.goodput_windows_bps.average()),
+                   gbps(p.goodput_windows_bps.max()), p.goodput_windows_bps.count(), p.window_s,
+                   p.duration_s);
+  }
+  if (p.messages_received != 0) fmt::format_to(out, "  received     {} messages\n", p.messages_received);
+  const Latency& l = p.latency;
+  if (l.samples != 0) {
+    fmt::format_to(
+        out, "  latency      p50 {} p99 {} p99.9 {} max {}; {} samples\n               method: {}\n",
+        micros(l.p50_ns), micros(l.p99_ns), micros(l.p999_ns), micros(l.max_ns), l.samples, l.method);
+  } else if (sends) {
+    fmt::format_to(out, "  latency      0 SAMPLES ({})\n", l.method);
+  }
+  const bool two_ends = run.role != "loopback";
+  if (p.verification.messages != 0 || !two_ends || !p.verification.on) {
+    fmt::format_to(out, "  verified     {}\n", verification_line(p.verification));
+  }
+  if (two_ends && sends) fmt::format_to(out, "  peer checked {}\n", verification_line(p.peer_verification));
+  planes(p, out);
+  evs(p, options, out);
+  fmt::format_to(out, "  rtx          {}\n  drops        {}\n  packets      {}{}\n",
+                 count_line(p.retransmissions, true), count_line(p.drops, true),
+                 p.conserved ? "" : "NOT CONSERVED: ", p.conservation);
+}
+
+}  // namespace
+
+std::string to_table(const RunResult& run, const TableOptions& options) {
+  std::string text;
+  const Out out(text);
+  for (const PhaseResult& p : run.phases) phase(run, p, options, out);
+  text += '\n';
+  for (const std::string& w : run.warnings) fmt::format_to(out, "warning: {}\n", w);
+  for (const std::string& f : run.failures) fmt::format_to(out, "FAILED: {}\n", f);
+  fmt::format_to(out, "{} (seed {}, exit code {})\n", run.pass() ? "PASS" : "FAIL", run.seed, run.exit_code);
+  return text;
+}
+
+}  // namespace mrc::report

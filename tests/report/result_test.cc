@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report/result.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "schema_check.h"
+
+namespace mrc::report {
+namespace {
+
+using nlohmann::json;
+
+json load_schema() {
+  const char* dir = std::getenv("MRC_SCHEMA_DIR");
+  std::ifstream in(std::string(dir == nullptr ? "lib/report/schema" : dir) + "/softmrc.result-1.json");
+  return json::parse(in);
+}
+
+RunResult good_run() {
+  RunResult run;
+  run.tool = "mrc-endpoint";
+  run.version = "0.1.0";
+  run.started_utc = "2024-01-02T03:04:05Z";
+  run.command = "mrc-endpoint run --loopback";
+  run.role = "run";
+  run.profile = "vhost";
+  run.seed = ~0ULL;
+  PhaseResult p;
+  p.workload = "write_bw";
+  p.size_bytes = 65536;
+  p.qps = 1;
+  p.depth = 16;
+  p.duration_s = 1;
+  p.messages_offered = 1000;
+  p.messages_completed = 1000;
+  p.bytes_completed = 65536000;
+  p.achieved = rates_of(1000, 65536000, 16000, 66560000, 1);
+  p.offered = p.achieved;
+  Histogram h;
+  for (std::uint64_t i = 1; i <= 1000; ++i) h.record(i * 1000);
+  p.latency = latency_of(h, "post to completion");
+  p.peer_verification = {true, "pattern", 1000, 65536000, 0, ""};
+  p.planes.push_back({0, "fd00::1", "vhost0", true, 16000, 66560000, 16000, 4000, 300000, 1.0});
+  p.evs.push_back({0, 3, 0, "0xc003", "GOOD", 16000, 65536000, 2, 0});
+  p.retransmissions = {{"inferred_loss", 2}};
+  p.drops = {{"icrc", 1}};
+  run.phases.push_back(p);
+  return run;
+}
+
+TEST(Result, GoodRunHasNoFailures) {
+  EXPECT_TRUE(find_failures(good_run()).empty());
+}
+
+TEST(Result, BlanksAreFailures) {
+  EXPECT_EQ(find_failures(RunResult{}).size(), 1U) << "no phase";
+  const auto broken = [](auto change) {
+    RunResult run = good_run();
+    change(run.phases[0]);
+    return find_failures(run);
+  };
+  const auto says = [](const std::vector<std::string>& f, const std::string& what) {
+    return f.size() == 1 && f[0].find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(says(broken([](PhaseResult& p) { p.messages_completed = 0; }), "0 messages completed"));
+  EXPECT_TRUE(says(broken([](PhaseResult& p) { p.latency.samples = 0; }), "0 latency samples"));
+  EXPECT_TRUE(says(broken([](PhaseResult& p) { p.peer_verification.messages = 0; }), "verified 0 messages"));
+  EXPECT_TRUE(says(broken([](PhaseResult& p) { p.peer_verification.messages_bad = 1; }),
+                   "1 of 1000 messages are wrong"));
+  EXPECT_TRUE(
+      says(broken([](PhaseResult& p) { p.messages_completed = 1001; }), "1001 messages completed but 1000"));
+  EXPECT_TRUE(says(broken([](PhaseResult& p) { p.conserved = false; }), "packets are missing"));
+  EXPECT_TRUE(says(broken([](PhaseResult& p) { p.latency.max_ns = 5e9; }), "longer than the run"));
+  EXPECT_TRUE(
+      broken([](PhaseResult& p) { p.peer_verification = {false, "--no-verify", 0, 0, 0, ""}; }).empty());
+}
+
+TEST(Result, ARateAboveTheLinkIsAFailure) {
+  RunResult run = good_run();
+  run.link_speed_bps = 1e9;
+  EXPECT_TRUE(find_failures(run).empty());
+  run.link_speed_bps = 0.5e9;
+  ASSERT_EQ(find_failures(run).size(), 1U);
+  EXPECT_NE(find_failures(run)[0].find("measurement is wrong"), std::string::npos);
+}
+
+TEST(Result, JsonFollowsItsSchema) {
+  const json schema = load_schema();
+  SchemaCheck check(schema);
+  RunResult run = good_run();
+  EXPECT_EQ(check.errors(json::parse(to_json(run))), std::vector<std::string>{});
+  run.phases[0].latency.samples = 0;
+  run.failures = find_failures(run);
+  run.exit_code = 1;
+  const json j = json::parse(to_json(run));
+  EXPECT_EQ(check.errors(j), std::vector<std::string>{});
+  EXPECT_EQ(j["pass"], false);
+  EXPECT_FALSE(j["phases"][0]["latency"].contains("p50_ns")) << "not measured is absent, not 0";
+  EXPECT_EQ(j["seed"], "18446744073709551615");
+}
+
+TEST(Result, SchemaRefusesWhatItShould) {
+  const json schema = load_schema();
+  SchemaCheck check(schema);
+  const json good = json::parse(to_json(good_run()));
+  const auto refused = [&](auto change) {
+    json j = good;
+    change(j);
+    return !check.errors(j).empty();
+  };
+  EXPECT_TRUE(refused([](json& j) { j["schema"] = "softmrc.result/2"; }));
+  EXPECT_TRUE(refused([](json& j) { j.erase("phases"); }));
+  EXPECT_TRUE(refused([](json& j) { j["surprise"] = 1; }));
+  EXPECT_TRUE(refused([](json& j) { j["phases"][0]["planes"][0]["tx_share"] = 1.5; }));
+  EXPECT_TRUE(refused([](json& j) { j["phases"][0]["drops"]["icrc"] = "many"; }));
+  EXPECT_TRUE(refused([](json& j) { j["phases"][0]["evs"][0]["state"] = "FINE"; }));
+  EXPECT_TRUE(refused([](json& j) { j["exit_code"] = 5; }));
+}
+
+TEST(Result, OddBytesInTheCommandAreReplaced) {
+  RunResult run = good_run();
+  run.command = "x \xff\xfe";
+  EXPECT_NO_THROW(json::parse(to_json(run)));
+}
+
+TEST(Result, TableSaysWhatPeopleAskFor) {
+  RunResult run = good_run();
+  std::string text = to_table(run);
+  for (const char* part : {"PASS", "goodput", "L1", "p99.9", "1000 samples", "method: post to completion",
+                           "inferred_loss 2", "icrc 1", "1000 of 1000 messages right"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  run.phases[0].peer_verification = {false, "--no-verify was given", 0, 0, 0, ""};
+  run.failures = {"something"};
+  text = to_table(run, {.evs = true});
+  EXPECT_NE(text.find("OFF: --no-verify was given"), std::string::npos) << text;
+  EXPECT_NE(text.find("0xc003"), std::string::npos);
+  EXPECT_NE(text.find("FAIL"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mrc::report
