@@ -4,36 +4,22 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <limits>
 #include <variant>
 
 #include "base/time.h"
-#include "wire/types.h"
+#include "cc/nscc.h"
+#include "cc/signals.h"
 
 namespace mrc::cc {
-
-/// What a SACK tells the controller (Table 8-1, OnACK).
-struct AckSignal {
-  std::int64_t newly_received_bytes = 0;  ///< from rcvd_bytes, multiple of 256; 0 for an old SACK
-  bool marked = false;                    ///< m == SKIP_ONCE
-  std::optional<Duration> rtt;            ///< valid samples only (2.4, D18)
-  std::uint8_t rcv_cwnd_pen = 0;
-  bool restore_cwnd = false;
-};
-
-/// What a NACK tells the controller (OnNACK). `charged_bytes` is 0 when the transmission was not charged any
-/// more (D7).
-struct NackSignal {
-  wire::NackReason reason{};
-  std::int64_t charged_bytes = 0;
-  std::int64_t nominal_bytes = 0;
-  std::optional<Duration> rtt;
-};
 
 /// A fixed window: the controller for tests, for links that need none, and for "cc: off" with a window that
 /// never closes.
 class FixedWindow {
  public:
+  /// Congestion control off: MPR and the responder alone limit what is in flight. Half the range, so that
+  /// cwnd - inflight cannot overflow while inflight is negative.
+  static FixedWindow off() { return FixedWindow(std::numeric_limits<std::int64_t>::max() / 2); }
   explicit FixedWindow(std::int64_t window_bytes) : window_bytes_(window_bytes) {}
   [[nodiscard]] std::int64_t cwnd_bytes() const { return window_bytes_; }
   void on_ack(const AckSignal&, std::int64_t /*inflight*/, Time) {}
@@ -51,7 +37,7 @@ enum class SendTest : std::uint8_t { kMrc, kUet };
 /// inflight is signed: rcvd_bytes is rounded up to 256 B and ACKs reorder.
 class Qpcc {
  public:
-  using Algorithm = std::variant<FixedWindow>;
+  using Algorithm = std::variant<FixedWindow, Nscc>;
 
   explicit Qpcc(Algorithm algorithm, SendTest test = SendTest::kMrc) : algorithm_(algorithm), test_(test) {}
 
@@ -63,6 +49,13 @@ class Qpcc {
     return std::visit([](const auto& a) { return a.cwnd_bytes(); }, algorithm_);
   }
   [[nodiscard]] std::int64_t inflight_bytes() const { return inflight_; }
+  /// Shall the packet just charged ask for an acknowledgement (2.3, UET)? When the window leaves no room for
+  /// another, or is smaller than what makes the responder acknowledge by itself.
+  [[nodiscard]] bool wants_ack(std::uint32_t mtu_bytes, std::uint32_t ack_gen_trigger_bytes) const {
+    const std::int64_t cwnd = cwnd_bytes();
+    return cwnd - inflight_ < mtu_bytes || cwnd < ack_gen_trigger_bytes;
+  }
+  [[nodiscard]] const Algorithm& algorithm() const { return algorithm_; }
 
   void on_sent(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
   void on_ack(const AckSignal& s, Time now) {
