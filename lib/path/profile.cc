@@ -27,7 +27,7 @@ Result<void> check_count(const EvProfile& p, std::uint64_t count, std::uint64_t 
   if (count > kMaxEvs)
     return refuse("ev_count is " + to_string(count) + "; the limit is " + to_string(kMaxEvs) + ": lower it");
   if (p.ev_count_align == 0) return refuse("ev_count_align is 0; it must be 1 or more");
-  const std::uint64_t step = std::lcm<std::uint64_t>(p.ev_count_align, align);
+  const std::uint64_t step = std::max<std::uint64_t>(std::lcm<std::uint64_t>(p.ev_count_align, align), 1);
   if (count % step != 0)
     return refuse("ev_count is " + to_string(count) + "; it must be a multiple of " + to_string(step) + " (" +
                   align_is + "): use " + to_string((count / step + 1) * step));
