@@ -25,8 +25,8 @@ struct AppPost {
 /// When a QP's send queue is full the worker leaves the post in the ring: kQueueFull then shows here.
 class AppQueue {
  public:
-  AppQueue(unsigned worker, std::size_t capacity)
-      : worker_(worker), posts_(capacity), completions_(capacity * 2) {}
+  AppQueue(unsigned worker, std::size_t door, std::size_t capacity)
+      : worker_(worker), door_(door), posts_(capacity), completions_(capacity * 2) {}
 
   /// kOk or kQueueFull; what else may be wrong comes as a completion.
   PostStatus post_send(std::uint32_t qpn, std::uint32_t lkey, const transport::WorkRequest& wr) {
@@ -43,9 +43,14 @@ class AppQueue {
 
   [[nodiscard]] unsigned worker() const { return worker_; }
 
+  // The worker's side.
+  [[nodiscard]] std::size_t door() const { return door_; }  ///< index among the worker's queues
+  SpscRing<AppPost>& posts() { return posts_; }
+  SpscRing<QpCompletion>& completions() { return completions_; }
+
  private:
-  friend class Worker;
   const unsigned worker_;
+  const std::size_t door_;
   SpscRing<AppPost> posts_;
   SpscRing<QpCompletion> completions_;
 };

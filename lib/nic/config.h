@@ -3,6 +3,7 @@
 // fix.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,10 +13,18 @@
 #include "cc/qpcc.h"
 #include "path/ev_table.h"
 #include "transport/qp.h"
+#include "wire/dscp.h"
+
+struct rte_mbuf;
 
 namespace mrc::nic {
 
 class AppQueue;
+
+/// A burst on one queue of a port, as rte_eth_rx_burst and rte_eth_tx_burst.
+using BurstFn = std::uint16_t (*)(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n);
+/// Whether the link is up; asked every link_poll_interval, not a packet.
+using LinkFn = bool (*)(std::uint16_t port);
 
 inline constexpr std::size_t kMaxWorkers = 16;          ///< 4 bits of a QPN
 inline constexpr std::size_t kMaxQpsPerWorker = 16383;  ///< 14 bits of a QPN, slot 0 unused
@@ -31,6 +40,10 @@ struct PlanePort {
   MacAddress mac;
   /// Our address on this plane: one, or one a worker (then hardware may steer by destination address).
   std::vector<IpAddress> ips;
+  std::uint32_t max_frame_bytes = 0;  ///< largest frame without FCS the port passes; 0: not known
+  BurstFn rx_burst = nullptr;         ///< null: rte_eth_rx_burst; else a driver's guard or a test's tap
+  BurstFn tx_burst = nullptr;
+  LinkFn link_up = nullptr;  ///< null: rte_eth_link_get_nowait
 };
 
 enum class IcrcMode : std::uint8_t { kVerify, kIgnore };
@@ -49,8 +62,10 @@ struct NicConfig {
   std::uint32_t max_regions = 1024;
   std::uint16_t max_pmtu = 4096;  ///< largest path MTU a QP may use; sizes the payload mbufs
 
-  std::uint16_t udp_port = 4791;                            ///< destination port we send to (C1)
-  std::vector<std::uint16_t> accept_udp_ports{4791, 4971};  ///< ports we answer to (C1), at most 4
+  std::uint16_t udp_port = 4791;                              ///< destination port we send to (C1)
+  std::array<std::uint16_t, 2> accept_udp_ports{4791, 4971};  ///< ports we answer to (C1); equal for one
+  wire::DscpMap::Numbers dscp = wire::DscpMap::kDefault;      ///< the network's numbers (C22)
+  std::uint16_t pkey = 0xFFFF;                                ///< C4
   IcrcMode icrc = IcrcMode::kVerify;
   path::EvOrder ev_order = path::EvOrder::kB;  ///< C7: placement and reflection
   std::uint8_t hop_limit = 64;
@@ -63,6 +78,7 @@ struct NicConfig {
   IdlePolicy idle = IdlePolicy::kSpin;
   /// A gap between two polls longer than this and than a QP's base RTT moves its deadlines (D13).
   Duration poll_gap_min = microseconds(200);
+  Duration link_poll_interval = milliseconds(10);
   std::uint32_t handover_ring = 1024;  ///< entries a pair of workers
   std::uint32_t capture_ring = 0;      ///< frames a worker may hold for the capture reader; 0: capture off
   std::uint32_t capture_snap_bytes = 256;

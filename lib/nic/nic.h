@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "nic/app_queue.h"
+#include "nic/capture.h"
 #include "nic/config.h"
 #include "nic/stats.h"
 
@@ -87,6 +88,8 @@ class Nic {
   /// transport::Qp::modify; `peer` (one per plane) goes with kAttrAv and is needed before RTR.
   Result<void> modify_qp(std::uint32_t qpn, transport::QpState to, const transport::QpAttr& attr,
                          std::uint32_t mask, std::span<const PeerPlane> peer = {});
+  /// RESET -> INIT -> RTR -> RTS in one call, with everything that `attr` holds.
+  Result<void> connect_qp(std::uint32_t qpn, const transport::QpAttr& attr, std::span<const PeerPlane> peer);
   /// The slot is free again under another generation: late packets to the old QPN are counted drops.
   Result<void> destroy_qp(std::uint32_t qpn);
   Result<QpSnapshot> query_qp(std::uint32_t qpn);
@@ -95,6 +98,8 @@ class Nic {
   [[nodiscard]] PeerPlane address(unsigned worker, unsigned plane) const;
 
   WorkerStats snapshot(unsigned worker);
+  /// The worker's capture, for one reader thread; null when capture is off.
+  [[nodiscard]] CaptureRing* capture(unsigned worker);
   /// Valid when no worker polls: after run() has returned, or inline.
   [[nodiscard]] MbufAccount mbuf_account() const;
   /// Frees what is staged or in hand-over rings and drains the RX queues; the last step before the account.

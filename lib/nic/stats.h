@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transport/types.h"
+#include "wire/drop_reason.h"
 
 namespace mrc::nic {
 
@@ -16,11 +17,11 @@ struct PortStats {
   std::uint64_t rx_bytes = 0;
   std::uint64_t tx_pkts = 0;  ///< accepted by the port
   std::uint64_t tx_bytes = 0;
-  std::uint64_t tx_data_pkts = 0;        ///< staged Writes
-  std::uint64_t tx_control_pkts = 0;     ///< staged SACK, NACK, ACK, probes, endpoint and neighbour answers
-  std::uint64_t tx_short_bursts = 0;     ///< the port took less than was offered: back-pressure
-  std::uint64_t tx_control_dropped = 0;  ///< no room in the control share
-  std::uint64_t tx_abandoned = 0;        ///< still staged when the Nic stopped
+  std::uint64_t tx_data_pkts = 0;     ///< staged Writes
+  std::uint64_t tx_control_pkts = 0;  ///< staged SACK, NACK, ACK, probes, endpoint and neighbour answers
+  std::uint64_t tx_short_bursts = 0;  ///< the port took less than was offered: back-pressure
+  std::uint64_t tx_handed_over = 0;   ///< given to the worker that owns the port's queue
+  std::uint64_t tx_abandoned = 0;     ///< staged when the link went down or the Nic stopped
 };
 
 /// One EV of one QP.
@@ -43,11 +44,12 @@ struct WorkerStats {
   std::uint64_t endpoint = 0;   ///< Endpoint Requests answered
   std::uint64_t handed_out = 0;
   std::uint64_t handed_in = 0;
-  std::uint64_t handed_out_dropped = 0;   ///< the home worker's ring was full
-  std::uint64_t linearized = 0;           ///< received in several segments
-  std::uint64_t payload_starved = 0;      ///< iterations without a free payload mbuf
-  std::uint64_t capture_lost = 0;         ///< frames the capture ring had no room for
-  std::array<std::uint64_t, 64> drops{};  ///< by wire::DropReason
+  std::uint64_t handed_out_dropped = 0;  ///< the home worker's ring was full
+  std::uint64_t linearized = 0;          ///< received in several segments
+  std::uint64_t control_dropped = 0;     ///< control packets without an mbuf or a place in the control share
+  std::uint64_t payload_starved = 0;     ///< iterations without a free payload mbuf
+  std::uint64_t capture_lost = 0;        ///< frames the capture ring had no room for
+  wire::DropCounters drops;              ///< by reason; sum of all but kNone takes part in conservation
   std::array<PortStats, kMaxPlanes> ports{};
 };
 

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Control calls: queue pairs, application queues, snapshots. Each runs as its worker's owner.
+#include <rte_mempool.h>
+
+#include <algorithm>
+#include <string>
+
+#include "nic/core.h"
+
+namespace mrc::nic {
+namespace {
+
+Time time_of(const WorkerCore& w) {
+  return w.last_poll.ns != 0 ? w.last_poll : w.nic.clock.now();
+}
+
+Error no_worker(const NicCore& nic, unsigned worker) {
+  return Error{"worker " + std::to_string(worker) + " does not exist; there are " +
+               std::to_string(nic.workers.size())};
+}
+Error no_qp(std::uint32_t qpn) {
+  return Error{"QP " + std::to_string(qpn) + " does not exist (never created, or destroyed since)"};
+}
+
+WorkerCore* owner_of(NicCore& nic, std::uint32_t qpn) {
+  const unsigned worker = worker_of(qpn);
+  return worker < nic.workers.size() ? nic.workers[worker].get() : nullptr;
+}
+
+Result<void> check_params(const NicCore& nic, unsigned worker, const QpParams& p) {
+  if (p.evs == nullptr || p.evs->size() == 0) return Error{"QP: no EV table; give at least one EV"};
+  if (p.evs->planes() > nic.config.planes.size()) {
+    return Error{"QP: its EV table names plane " + std::to_string(p.evs->planes() - 1) + ", this NIC has " +
+                 std::to_string(nic.config.planes.size()) + " planes (0 to " +
+                 std::to_string(nic.config.planes.size() - 1) + ")"};
+  }
+  if (p.evs->order() != nic.config.ev_order) {
+    return Error{
+        "QP: its EV table places the halves of an EV otherwise than the NIC reflects them; set ev_order "
+        "alike in both (C7)"};
+  }
+  if (p.app != nullptr && p.app->worker() != worker) {
+    return Error{"QP: its application queue belongs to worker " + std::to_string(p.app->worker()) +
+                 ", the QP to worker " + std::to_string(worker)};
+  }
+  if (p.limits.max_send_wr == 0 || p.limits.max_send_wr > 32768 || p.limits.max_recv_wr > 32768) {
+    return Error{"QP: max_send_wr " + std::to_string(p.limits.max_send_wr) + " (1 to 32768), max_recv_wr " +
+                 std::to_string(p.limits.max_recv_wr) + " (0 to 32768)"};
+  }
+  if (p.limits.max_mpr == 0 || p.limits.max_mpr_dest == 0) {
+    return Error{"QP: max_mpr and max_mpr_dest count blocks of 128 PSNs, 1 to 255; one of them is 0"};
+  }
+  if (p.cc == nullptr && p.fixed_window_bytes <= 0) {
+    return Error{"QP: fixed_window_bytes " + std::to_string(p.fixed_window_bytes) + ", must be above 0"};
+  }
+  return {};
+}
+
+wire::Encap encap_of(path::EvFormat f) {
+  switch (f) {
+    case path::EvFormat::kSrv6:
+      return wire::Encap::kSrv6;
+    case path::EvFormat::kSrv6Srh:
+      return wire::Encap::kSrv6Srh;
+    default:
+      return wire::Encap::kNone;
+  }
+}
+
+Result<std::vector<wire::HeaderTemplate>> make_templates(const WorkerCore& w, const QpHome& home,
+                                                         std::span<const PeerPlane> peer) {
+  const NicConfig& c = w.nic.config;
+  std::vector<wire::HeaderTemplate> out;
+  for (std::size_t p = 0; p < c.planes.size(); ++p) {
+    const PlanePort& ours = c.planes[p];
+    const IpAddress& ip = ours.ips[ours.ips.size() == 1 ? 0 : w.index];
+    const std::string who = "peer address of plane " + std::to_string(p);
+    if (peer[p].ip.v6 != ip.v6) {
+      return Error{who + ": " + peer[p].ip.to_string() + " against our " + ip.to_string() +
+                   "; both must be IPv4 or both IPv6"};
+    }
+    if (peer[p].ip.is_zero()) return Error{who + " is all zero"};
+    if (peer[p].mac.is_zero()) {
+      return Error{who + ": no MAC of the next hop; exchange the peer's or configure the router's"};
+    }
+    wire::PathAddress a;
+    a.src_mac = ours.mac.bytes;
+    a.dst_mac = peer[p].mac.bytes;
+    a.ipv6 = ip.v6;
+    a.src_ip = a.outer_src_ip = ip.bytes;
+    a.dst_ip = peer[p].ip.bytes;
+    a.encap = encap_of(home.evs->format());
+    a.hop_limit = c.hop_limit;
+    a.udp_dport = c.udp_port;
+    a.pkey = c.pkey;
+    auto t = wire::HeaderTemplate::create(a);
+    if (!t) return Error{who + ": " + t.error().message};
+    out.push_back(*t);
+  }
+  return out;
+}
+
+Result<void> check_pmtu(const NicConfig& c, const std::vector<wire::HeaderTemplate>& templates,
+                        std::uint16_t pmtu) {
+  if (pmtu > c.max_pmtu) {
+    return Error{"path_mtu: " + std::to_string(pmtu) + " bytes, this NIC was made for at most " +
+                 std::to_string(c.max_pmtu) + "; raise max_pmtu"};
+  }
+  for (std::size_t p = 0; p < templates.size(); ++p) {
+    const std::uint32_t frame =
+        templates[p].prefix_bytes() + wire::kMaxWriteHeaderBytes + pmtu + wire::kIcrcBytes;
+    if (c.planes[p].max_frame_bytes != 0 && frame > c.planes[p].max_frame_bytes) {
+      return Error{"path_mtu: " + std::to_string(pmtu) + " bytes make frames of " + std::to_string(frame) +
+                   ", port " + std::to_string(c.planes[p].dpdk_port) + " (plane " + std::to_string(p) +
+                   ") passes at most " + std::to_string(c.planes[p].max_frame_bytes) +
+                   "; lower path_mtu or raise the port's MTU"};
+    }
+  }
+  return {};
+}
+
+Result<void> modify(WorkerCore& w, QpHome& home, transport::QpState to, const transport::QpAttr& attr,
+                    std::uint32_t mask, std::span<const PeerPlane> peer) {
+  std::vector<wire::HeaderTemplate> templates = home.templates;
+  if ((mask & transport::kAttrAv) != 0) {
+    if (peer.size() < w.nic.config.planes.size()) {
+      return Error{"QP address: " + std::to_string(peer.size()) + " peer planes for " +
+                   std::to_string(w.nic.config.planes.size()) + " of ours; give one a plane"};
+    }
+    auto made = make_templates(w, home, peer);
+    if (!made) return made.error();
+    templates = *made;
+  }
+  if (to >= transport::QpState::kRtr && to <= transport::QpState::kRts && templates.empty()) {
+    return Error{"QP " + std::to_string(home.qpn) +
+                 ": no peer address; pass kAttrAv with one address a plane"};
+  }
+  if ((mask & transport::kAttrPathMtu) != 0) {
+    if (auto r = check_pmtu(w.nic.config, templates, attr.path_mtu); !r) return r.error();
+  }
+  if (auto r = home.qp.modify(to, attr, mask, time_of(w)); !r) return r.error();
+  home.templates = std::move(templates);
+  if ((mask & transport::kAttrAv) != 0) {
+    home.peer_ips.clear();
+    for (const PeerPlane& p : peer) home.peer_ips.push_back(p.ip);
+  }
+  home.dest_qpn = home.qp.attributes().dest_qpn;
+  w.touch(home);
+  return {};
+}
+
+void forget(std::vector<std::uint32_t>& list, std::uint32_t slot) {
+  list.erase(std::remove(list.begin(), list.end(), slot), list.end());
+}
+
+void remove(WorkerCore& w, std::uint32_t slot) {
+  forget(w.dirty, slot);
+  forget(w.control, slot);
+  forget(w.completion, slot);
+  for (std::size_t n = w.ready.size(); n > 0; --n) {
+    const std::uint32_t s = w.ready.pop();
+    if (s != slot) w.ready.push(s);
+  }
+  w.wheel.cancel(slot);
+  w.slots[slot].reset();
+}
+
+}  // namespace
+
+Result<AppQueue*> Nic::create_app_queue(unsigned worker, std::size_t capacity) {
+  if (worker >= core_->workers.size()) return no_worker(*core_, worker);
+  if (capacity == 0 || capacity > 65536) {
+    return Error{"application queue: capacity " + std::to_string(capacity) + ", allowed 1 to 65536"};
+  }
+  AppQueue* out = nullptr;
+  WorkerCore& w = *core_->workers[worker];
+  on_worker(w, [&] {
+    auto queue = std::make_unique<AppQueue>(worker, w.doors.size(), capacity);
+    out = queue.get();
+    w.doors.push_back(std::make_unique<AppDoor>(std::move(queue)));
+  });
+  return out;
+}
+
+Result<std::uint32_t> Nic::create_qp(unsigned worker, const QpParams& params) {
+  if (worker >= core_->workers.size()) return no_worker(*core_, worker);
+  if (auto r = check_params(*core_, worker, params); !r) return r.error();
+  WorkerCore& w = *core_->workers[worker];
+  const auto cc = params.cc != nullptr
+                      ? params.cc
+                      : std::make_shared<cc::Qpcc>(cc::FixedWindow(params.fixed_window_bytes));
+  const std::uint64_t seed = mix64(core_->config.seed ^ mix64(++core_->qps_created));
+  std::uint32_t qpn = 0;
+  on_worker(w, [&] {
+    for (std::uint32_t slot = 1; slot < w.slots.size() && qpn == 0; ++slot) {
+      if (w.slots[slot] != nullptr) continue;
+      qpn = make_qpn(worker, slot, ++w.generations[slot]);
+      w.slots[slot] = std::make_unique<QpHome>(qpn, params, cc, seed);
+    }
+  });
+  if (qpn == 0) {
+    return Error{"QP: all " + std::to_string(w.slots.size() - 1) + " of worker " + std::to_string(worker) +
+                 " are in use; raise max_qps_per_worker (limit " + std::to_string(kMaxQpsPerWorker) + ")"};
+  }
+  return qpn;
+}
+
+Result<void> Nic::modify_qp(std::uint32_t qpn, transport::QpState to, const transport::QpAttr& attr,
+                            std::uint32_t mask, std::span<const PeerPlane> peer) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  Result<void> result = no_qp(qpn);
+  if (w == nullptr) return result;
+  on_worker(*w, [&] {
+    if (QpHome* home = w->find(qpn)) result = modify(*w, *home, to, attr, mask, peer);
+  });
+  return result;
+}
+
+Result<void> Nic::connect_qp(std::uint32_t qpn, const transport::QpAttr& attr,
+                             std::span<const PeerPlane> peer) {
+  using namespace transport;
+  struct Step {
+    QpState to;
+    std::uint32_t mask;
+  };
+  static constexpr Step kSteps[] = {
+      {QpState::kInit, kAttrHint | kAttrEvProfileId | kAttrCcProfileId},
+      {QpState::kRtr,
+       kAttrMaxWimmDest | kAttrMprDest | kAttrCap | kAttrAv | kAttrPathMtu | kAttrDestQpn | kAttrRqPsn},
+      {QpState::kRts, kAttrMaxWimm | kAttrMpr | kAttrRetryCnt | kAttrTimeout | kAttrSqPsn},
+  };
+  for (const Step& step : kSteps) {
+    if (auto r = modify_qp(qpn, step.to, attr, step.mask, peer); !r) return r;
+  }
+  return {};
+}
+
+Result<void> Nic::destroy_qp(std::uint32_t qpn) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  Result<void> result = no_qp(qpn);
+  if (w == nullptr) return result;
+  on_worker(*w, [&] {
+    if (w->find(qpn) == nullptr) return;
+    remove(*w, slot_of(qpn));
+    result = Result<void>();
+  });
+  return result;
+}
+
+Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  Result<QpSnapshot> result = no_qp(qpn);
+  if (w == nullptr) return result;
+  on_worker(*w, [&] {
+    const QpHome* home = w->find(qpn);
+    if (home == nullptr) return;
+    QpSnapshot s;
+    s.qpn = qpn;
+    s.state = home->qp.state();
+    s.counters = home->qp.counters();
+    s.evs = home->ev_stats;
+    for (std::size_t i = 0; i < home->evs->size(); ++i) {
+      s.ev_states.push_back(home->qp.ev_set().state(static_cast<path::EvIndex>(i)));
+    }
+    s.ev_counters = home->qp.ev_set().counters();
+    result = std::move(s);
+  });
+  return result;
+}
+
+WorkerStats Nic::snapshot(unsigned worker) {
+  WorkerStats out;
+  WorkerCore& w = *core_->workers.at(worker);
+  on_worker(w, [&] { out = w.stats; });
+  return out;
+}
+
+CaptureRing* Nic::capture(unsigned worker) {
+  return core_->workers.at(worker)->capture.get();
+}
+
+}  // namespace mrc::nic

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Private to lib/nic: the state that the files of the datapath share. Set-up fills it (nic.cc, qp_home.cc),
+// rx.cc and tx.cc run on it, worker.cc strings them together.
+#pragma once
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/spsc_ring.h"
+#include "nic/app_queue.h"
+#include "nic/capture.h"
+#include "nic/clock.h"
+#include "nic/config.h"
+#include "nic/memory_table.h"
+#include "nic/nic.h"
+#include "nic/port_stage.h"
+#include "nic/stats.h"
+#include "nic/timer_wheel.h"
+#include "transport/qp.h"
+#include "wire/encode.h"
+#include "wire/frame.h"
+
+namespace mrc::nic {
+
+// QPN = worker (4 bits) | slot (14 bits) | generation (6 bits). Slot 0 stays unused: QPNs 0..2 are reserved.
+inline constexpr unsigned kGenerationBits = 6;
+inline constexpr unsigned kSlotBits = 14;
+constexpr std::uint32_t make_qpn(unsigned worker, std::uint32_t slot, std::uint32_t generation) {
+  return worker << (kSlotBits + kGenerationBits) | slot << kGenerationBits |
+         (generation & ((1U << kGenerationBits) - 1));
+}
+constexpr unsigned worker_of(std::uint32_t qpn) {
+  return qpn >> (kSlotBits + kGenerationBits);
+}
+constexpr std::uint32_t slot_of(std::uint32_t qpn) {
+  return (qpn >> kGenerationBits) & ((1U << kSlotBits) - 1);
+}
+
+/// A QP where it lives: the state machine and what its host knows of it.
+struct QpHome {
+  QpHome(std::uint32_t number, const QpParams& params, std::shared_ptr<cc::Qpcc> controller,
+         std::uint64_t seed)
+      : qpn(number),
+        app(params.app),
+        base_rtt(params.policy.base_rtt),
+        cc(std::move(controller)),
+        evs(params.evs),
+        qp(number, params.limits, params.policy, evs, *cc, seed),
+        ev_stats(evs->size()) {}
+
+  const std::uint32_t qpn;
+  bool dirty = false;          ///< on the worker's dirty list: wake() is to be read
+  bool in_ready = false;       ///< on the ready ring: may have data to send
+  bool in_control = false;     ///< on the control list
+  bool in_completion = false;  ///< on the completion list (app queue only)
+  AppQueue* const app;
+  const Duration base_rtt;
+  std::uint32_t dest_qpn = 0;
+  const std::shared_ptr<cc::Qpcc> cc;
+  const std::shared_ptr<const path::EvTable> evs;
+  transport::Qp qp;
+  std::vector<EvStats> ev_stats;                ///< by EV index
+  std::vector<wire::HeaderTemplate> templates;  ///< by plane; empty until the peer's address is set
+  std::vector<IpAddress> peer_ips;              ///< by plane
+};
+
+/// An mbuf on its way between workers, with the plane it belongs to.
+struct HandOver {
+  rte_mbuf* m;
+  std::uint64_t plane;
+};
+using HandOverRing = SpscRing<HandOver>;
+
+/// One plane as one worker uses it.
+struct WorkerPort {
+  PortStage stage;
+  std::uint16_t dpdk_port = 0;
+  std::uint16_t rx_queue = 0;
+  std::uint16_t tx_queue = 0;
+  bool polls_rx = false;
+  bool owns_tx = false;
+  unsigned tx_owner = 0;  ///< worker that transmits for us when we own no queue
+  bool up = true;
+  BurstFn rx_burst = nullptr;
+  BurstFn tx_burst = nullptr;
+  // D13: packets that arrived before `drained_at` have been seen. A short burst proves it; else a full
+  // queue's worth of packets since `mark` does.
+  Time drained_at;
+  Time mark;
+  std::uint32_t since_mark = 0;
+};
+
+/// A FIFO of slots, each at most once: ready QPs. Capacity is the number of slots.
+class SlotRing {
+ public:
+  explicit SlotRing(std::size_t slots) : ring_(slots + 1) {}
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  void push(std::uint32_t slot) {
+    std::size_t at = head_ + count_++;
+    if (at >= ring_.size()) at -= ring_.size();
+    ring_[at] = slot;
+  }
+  std::uint32_t pop() {
+    const std::uint32_t slot = ring_[head_];
+    if (++head_ == ring_.size()) head_ = 0;
+    --count_;
+    return slot;
+  }
+
+ private:
+  std::vector<std::uint32_t> ring_;
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// A control call on its way to a running worker.
+struct WorkerCall {
+  void (*fn)(void*) = nullptr;
+  void* arg = nullptr;
+  std::atomic<bool> done{false};
+};
+
+/// An application queue as its worker sees it: what could not be delivered yet.
+struct AppDoor {
+  explicit AppDoor(std::unique_ptr<AppQueue> q) : queue(std::move(q)) {}
+  std::unique_ptr<AppQueue> queue;
+  std::array<AppPost, kBurst> posts{};
+  std::size_t post_at = 0;
+  std::size_t posts_held = 0;
+  std::array<QpCompletion, kBurst> completions{};
+  std::size_t completion_at = 0;
+  std::size_t completions_held = 0;
+};
+
+inline constexpr std::size_t kLinearBytes = 10240;  ///< largest frame that may arrive in several segments
+
+struct WorkerCore {
+  WorkerCore(NicCore& n, unsigned i, Time start);
+
+  NicCore& nic;
+  const unsigned index;
+  std::vector<WorkerPort> ports;  ///< by plane
+  std::vector<std::unique_ptr<QpHome>> slots;
+  std::vector<std::uint8_t> generations;
+  TimerWheel wheel;
+  SlotRing ready;
+  std::vector<std::uint32_t> dirty;
+  std::vector<std::uint32_t> control;
+  std::vector<std::uint32_t> completion;
+  std::vector<std::unique_ptr<AppDoor>> doors;
+
+  rte_mempool* payload_pool = nullptr;
+  rte_mempool* control_pool = nullptr;
+  std::array<rte_mbuf*, kBurst> stash{};  ///< payload mbufs taken before next_packets is asked (D1)
+  std::size_t stashed = 0;
+
+  std::vector<std::unique_ptr<HandOverRing>> rx_in;  ///< by sending worker; null for itself
+  std::vector<std::unique_ptr<HandOverRing>> tx_in;  ///< packets to transmit for a worker without a queue
+  HandOver tx_waiting{};                             ///< taken from tx_in, no room on its port yet
+  std::unique_ptr<CaptureRing> capture;
+  std::unique_ptr<std::uint8_t[]> linear;  ///< kLinearBytes
+
+  Time last_poll;
+  Time next_link_poll;
+  WorkerStats stats;
+
+  // Control calls from other threads.
+  std::mutex entry;
+  bool running = false;  ///< guarded by entry
+  std::atomic<WorkerCall*> mailbox{nullptr};
+
+  [[nodiscard]] QpHome* find(std::uint32_t qpn) {
+    const std::uint32_t slot = slot_of(qpn);
+    if (worker_of(qpn) != index || slot >= slots.size()) return nullptr;
+    QpHome* home = slots[slot].get();
+    return home != nullptr && home->qpn == qpn ? home : nullptr;
+  }
+  /// Something happened to the QP: its wake() is read once at the end of the batch.
+  void touch(QpHome& home) {
+    if (home.dirty) return;
+    home.dirty = true;
+    dirty.push_back(slot_of(home.qpn));
+  }
+};
+
+struct NicCore {
+  NicCore(const NicConfig& c);
+  ~NicCore();
+  NicCore(const NicCore&) = delete;
+  NicCore& operator=(const NicCore&) = delete;
+
+  const NicConfig config;
+  const TscClock clock;
+  wire::DecodeOptions decode;
+  wire::DscpMap dscp;
+  MemoryTable memory;
+  std::vector<std::unique_ptr<WorkerCore>> workers;
+  std::vector<Worker> faces;
+  std::uint64_t qps_created = 0;
+  std::uint32_t id = 0;  ///< names the pools
+};
+
+// ---- rx.cc
+/// One burst from every RX queue of ours and from the hand-over rings. Returns packets taken.
+std::size_t receive_all(WorkerCore& w, Time now);
+/// Time up to which every packet that had arrived is known to have been processed (D13).
+Time drained_until(const WorkerCore& w);
+
+// ---- tx.cc
+/// Control packets, then data of ready QPs, then tx bursts. Returns packets the ports took.
+std::size_t transmit_all(WorkerCore& w, Time now);
+/// An mbuf for one control packet, or null when the pool is empty.
+rte_mbuf* take_control_mbuf(WorkerCore& w);
+/// Puts a finished frame on its port's stage, which has room.
+void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m);
+
+// ---- tx_encode.cc
+void encode_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d, rte_mbuf* m);
+/// False: no mbuf, or no way to address it; the packet is lost and what caused it will come again.
+bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c);
+/// Stages a control frame whose headers end at kPayloadOffset and whose trailer follows.
+void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t header_bytes,
+                   std::uint32_t trailer_bytes);
+
+// ---- endpoint_ops.cc
+/// Endpoint Requests: EV probes and port status updates are answered in the control class.
+wire::DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                                 const wire::FrameView& view);
+/// ARP and neighbour solicitations. True: it was one for us, answered or counted as lost.
+bool answer_neighbours(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame);
+
+// ---- worker.cc
+/// Tells the capture, if there is one.
+void capture_frame(WorkerCore& w, Time now, std::size_t plane, bool outbound, wire::DropReason drop,
+                   const rte_mbuf* m);
+
+// ---- settle.cc
+/// Reads wake() of every touched QP once: ready ring, control list, timer, completions.
+void settle(WorkerCore& w);
+/// Fires what is due at `safe` (D13).
+void run_timers(WorkerCore& w, Time safe, Time now);
+void take_posts(WorkerCore& w);
+void deliver_completions(WorkerCore& w);
+void poll_links(WorkerCore& w, Time now);
+
+/// Runs `fn(arg)` as the worker's owner: at once, or inside run() between two iterations.
+void call_worker(WorkerCore& w, void (*fn)(void*), void* arg);
+template <class F>
+void on_worker(WorkerCore& w, F&& f) {
+  call_worker(
+      w, [](void* arg) { (*static_cast<std::remove_reference_t<F>*>(arg))(); }, &f);
+}
+
+}  // namespace mrc::nic

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "endpoint_bench/bench.h"
+
+#include <rte_cycles.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "base/rng.h"
+
+namespace mrc::perf {
+
+Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
+  constexpr std::size_t kHugePage = 2 << 20;
+  const std::size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* p = std::aligned_alloc(kHugePage, rounded);
+  if (p == nullptr) throw std::bad_alloc();
+  madvise(p, rounded, MADV_HUGEPAGE);
+  data_ = static_cast<std::uint8_t*>(p);
+  std::memset(data_, 0, rounded);
+}
+Buffer::~Buffer() {
+  std::free(data_);
+}
+
+namespace {
+
+std::shared_ptr<const path::EvTable> make_evs() {
+  std::vector<path::EvValue> values(kEvs);
+  std::vector<std::uint8_t> ports(kEvs);
+  for (unsigned i = 0; i < kEvs; ++i) {
+    values[i][0] = 0xC0;
+    values[i][1] = static_cast<std::uint8_t>(i);
+    ports[i] = static_cast<std::uint8_t>(i % kPlanes);
+  }
+  auto table = path::EvTable::create(path::EvFormat::kUdp, path::EvOrder::kB, false, values, ports);
+  return table ? std::make_shared<const path::EvTable>(std::move(*table)) : nullptr;
+}
+
+nic::NicConfig make_config(const ring::RingPair& rings, unsigned end) {
+  nic::NicConfig c;
+  for (unsigned p = 0; p < kPlanes; ++p) {
+    nic::PlanePort port;
+    port.dpdk_port = rings.port(end, p);
+    port.mac.bytes = {2, 0, 0, static_cast<std::uint8_t>(end), 0, static_cast<std::uint8_t>(p)};
+    port.ips = {*IpAddress::parse("10." + std::to_string(p) + ".0." + std::to_string(end + 1))};
+    c.planes.push_back(port);
+  }
+  return c;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Ends>> Ends::create(const ring::RingPair& rings, std::size_t bytes,
+                                           std::uint16_t pmtu) {
+  auto ends = std::unique_ptr<Ends>(new Ends(bytes));
+  Rng rng(bytes);
+  for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+    const std::uint64_t word = rng.next();
+    std::memcpy(ends->source_.data() + i, &word, 8);
+  }
+  if (auto r = ends->open(rings, pmtu); !r) return r.error();
+  return ends;
+}
+
+Result<void> Ends::open(const ring::RingPair& rings, std::uint16_t pmtu) {
+  std::array<std::vector<nic::PeerPlane>, 2> addresses;
+  const auto evs = make_evs();
+  for (unsigned e = 0; e < 2; ++e) {
+    auto nic = nic::Nic::create(make_config(rings, e));
+    if (!nic) return nic.error();
+    nics_[e] = std::move(*nic);
+    nic::QpParams params;
+    params.evs = evs;
+    auto qpn = nics_[e]->create_qp(0, params);
+    if (!qpn) return qpn.error();
+    qpns_[e] = *qpn;
+    for (unsigned p = 0; p < kPlanes; ++p) addresses[e].push_back(nics_[e]->address(0, p));
+  }
+  auto source = nics_[0]->register_memory(source_.data(), source_.size(), nic::kAccessLocal);
+  auto target = nics_[1]->register_memory(target_.data(), target_.size(), nic::kAccessRemoteWrite);
+  if (!source) return source.error();
+  if (!target) return target.error();
+  source_keys_ = *source;
+  target_keys_ = *target;
+  for (unsigned e = 0; e < 2; ++e) {
+    transport::QpAttr attr;
+    attr.dest_qpn = qpns_[1 - e];
+    attr.path_mtu = pmtu;
+    if (auto r = nics_[e]->connect_qp(qpns_[e], attr, addresses[1 - e]); !r) return r;
+  }
+  return {};
+}
+
+// An end may hold the other's mbufs: both drain before either pool goes.
+Ends::~Ends() {
+  for (auto& nic : nics_) {
+    if (nic != nullptr) nic->drain();
+  }
+}
+
+double Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
+  nic::Worker& a = nics_[0]->worker(0);
+  nic::Worker& b = nics_[1]->worker(0);
+  std::array<transport::Completion, 64> wc;
+  transport::WorkRequest wr;
+  wr.length_bytes = message_bytes;
+  wr.rkey = target_keys_.rkey;
+  std::size_t at = 0;
+  std::uint64_t posted = 0;
+  std::uint64_t done = 0;
+  const std::uint64_t start = rte_rdtsc();
+  while (done < messages) {
+    for (int burst = 0; burst < 64 && posted < messages; ++burst) {
+      wr.wr_id = posted;
+      wr.local = reinterpret_cast<std::uint64_t>(source_.data()) + at;
+      wr.remote_va = reinterpret_cast<std::uint64_t>(target_.data()) + at;
+      if (a.post_send(qpns_[0], source_keys_.lkey, wr) != nic::PostStatus::kOk) break;
+      ++posted;
+      at += message_bytes;
+      if (at + message_bytes > source_.size()) at = 0;
+    }
+    a.poll();
+    b.poll();
+    const std::size_t n = a.poll_cq(qpns_[0], wc);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (wc[i].status != transport::WcStatus::kSuccess) return 0;
+    }
+    done += n;
+  }
+  return static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
+}
+
+bool Ends::verify_and_poison(std::size_t bytes) {
+  const bool equal = std::memcmp(source_.data(), target_.data(), bytes) == 0;
+  std::memset(target_.data(), 0xEE, target_.size());
+  return equal;
+}
+
+}  // namespace mrc::perf

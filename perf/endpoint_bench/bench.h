@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Both ends of the endpoint on one core, with the product's defaults, ready to move bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "nic/nic.h"
+#include "ring/ring_pair.h"
+
+namespace mrc::perf {
+
+inline constexpr unsigned kPlanes = 4;
+inline constexpr unsigned kEvs = 32;
+
+/// Application memory of a run: big pages where the kernel gives them, touched once.
+class Buffer {
+ public:
+  explicit Buffer(std::size_t bytes);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  [[nodiscard]] std::uint8_t* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+
+ private:
+  std::uint8_t* data_;
+  std::size_t bytes_;
+};
+
+/// Two Nics over a RingPair, one QP each, RTS. `bytes` of source and target memory are registered.
+class Ends {
+ public:
+  static Result<std::unique_ptr<Ends>> create(const ring::RingPair& rings, std::size_t bytes,
+                                              std::uint16_t pmtu);
+  ~Ends();
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+
+  /// Writes `messages` of `message_bytes` from source to target, one after the other and round again, both
+  /// ends polled in turn by this thread. Returns seconds until the last completion; 0 when one failed.
+  double run(std::uint64_t messages, std::uint32_t message_bytes);
+  /// Whether the first `bytes` of target equal the source; poisons the target for the next run.
+  bool verify_and_poison(std::size_t bytes);
+
+  [[nodiscard]] Buffer& source() { return source_; }
+  [[nodiscard]] Buffer& target() { return target_; }
+  [[nodiscard]] nic::Nic& nic(unsigned end) { return *nics_[end]; }
+  [[nodiscard]] std::uint32_t qpn(unsigned end) const { return qpns_[end]; }
+
+ private:
+  Ends(std::size_t bytes) : source_(bytes), target_(bytes) {}
+  Result<void> open(const ring::RingPair& rings, std::uint16_t pmtu);
+
+  Buffer source_;
+  Buffer target_;
+  std::array<std::unique_ptr<nic::Nic>, 2> nics_;
+  std::array<std::uint32_t, 2> qpns_{};
+  nic::MemoryKeys source_keys_;
+  nic::MemoryKeys target_keys_;
+};
+
+}  // namespace mrc::perf

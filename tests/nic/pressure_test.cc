@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Full queues, lost links, absences: nothing is encoded twice, nothing leaks, nothing is retransmitted
+// without a reason.
+#include <algorithm>
+
+#include "two_nics.h"
+
+namespace mrc::nic {
+namespace {
+
+using transport::Completion;
+using transport::WcStatus;
+
+bool complete_all(TwoNics& net, Host& from, Host& to, std::uint32_t count, std::uint32_t bytes,
+                  Duration step = microseconds(2)) {
+  std::vector<Completion> done;
+  std::uint32_t posted = 0;
+  const bool ok = net.run(
+      [&] {
+        while (posted < count &&
+               TwoNics::post(from, TwoNics::write(from, to, posted, std::size_t{posted} * bytes, bytes)) ==
+                   PostStatus::kOk) {
+          ++posted;
+        }
+        net.drain_cq(from, done);
+        return done.size() == count;
+      },
+      200'000, step);
+  const auto end = static_cast<std::ptrdiff_t>(std::size_t{count} * bytes);
+  return ok &&
+         std::all_of(done.begin(), done.end(),
+                     [](const Completion& c) { return c.status == WcStatus::kSuccess; }) &&
+         std::equal(from.source.begin(), from.source.begin() + end, to.target.begin());
+}
+
+struct Narrow {  // a port that takes at most one packet a burst, and none every third time
+  static inline std::uint64_t calls = 0;
+  static std::uint16_t tx(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    if (++calls % 3 == 0 || n == 0) return 0;
+    return rte_eth_tx_burst(port, queue, pkts, 1);
+  }
+};
+
+TEST(Pressure, ShortBurstsHoldBackTheTransportAndLoseNothing) {
+  Wiring s;
+  s.attr.path_mtu = 1024;
+  s.tx_tap = {Narrow::tx, Narrow::tx};
+  s.policy.base_rtt = microseconds(200);  // a narrow port reorders; that is no loss
+  TwoNics net(s);
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 8, 100'000));
+  const auto q = net.host[0].nic->query_qp(net.host[0].qpn);
+  const WorkerStats stats = net.host[0].nic->snapshot(0);
+  std::uint64_t sent = 0;
+  std::uint64_t staged = 0;
+  std::uint64_t shorts = 0;
+  for (const PortStats& p : stats.ports) {
+    sent += p.tx_pkts;
+    staged += p.tx_data_pkts + p.tx_control_pkts;
+    shorts += p.tx_short_bursts;
+  }
+  EXPECT_GT(shorts, 100U);
+  EXPECT_EQ(sent, staged) << "each packet is encoded once and leaves once";
+  EXPECT_EQ(q->counters.tx_new, 8U * 98);
+  TwoNics::expect_conserved(net.host[1]);
+}
+
+TEST(Pressure, FewPayloadMbufsAreWaitedFor) {
+  Wiring s;
+  s.attr.path_mtu = 1024;
+  s.nic.payload_mbufs = 64;
+  TwoNics net(s);
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 8, 100'000));
+}
+
+TEST(Pressure, TinyRingsAreEnough) {
+  Wiring s;
+  s.attr.path_mtu = 256;
+  s.ring_depth = 16;
+  TwoNics net(s);
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 4, 100'000));
+}
+
+TEST(Pressure, AnAbsenceMovesDeadlinesInsteadOfFiringThem) {
+  Wiring s;
+  s.attr.path_mtu = 1024;
+  s.attr.timeout = 10;  // 1 ms
+  TwoNics net(s);
+  Host& a = net.host[0];
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 50'000)), PostStatus::kOk);
+  net.now = net.now + microseconds(2);
+  a.w().poll_at(net.now);          // sent; nobody has answered
+  net.now = net.now + seconds(1);  // both hosts away for a thousand timeouts
+  std::vector<Completion> done;
+  ASSERT_TRUE(net.run([&] {
+    net.drain_cq(a, done);
+    return !done.empty();
+  }));
+  EXPECT_EQ(done[0].status, WcStatus::kSuccess);
+  const auto q = a.nic->query_qp(a.qpn);
+  EXPECT_EQ(q->counters.timer_expiries, 0U);
+  EXPECT_EQ(q->counters.tx_rtx, 0U);
+  EXPECT_EQ(a.nic->snapshot(0).poll_gaps, 1U);
+}
+
+TEST(Pressure, ASilentPeerEndsInRetryExceededNotInAHang) {
+  Wiring s;
+  s.attr.timeout = 4;  // 16 us
+  s.attr.linear_cnt = 2;
+  s.attr.exp_cnt = 2;
+  TwoNics net(s);
+  Host& a = net.host[0];
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 64)), PostStatus::kOk);
+  std::vector<Completion> done;
+  for (int i = 0; i < 2'000 && done.empty(); ++i) {
+    net.now = net.now + microseconds(2);
+    a.w().poll_at(net.now);  // host 1 is never polled
+    net.drain_cq(a, done);
+  }
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].status, WcStatus::kRetryExcErr);
+}
+
+struct Link {
+  static inline std::uint16_t dead_port = 0xFFFF;
+  static bool up(std::uint16_t port) { return port != dead_port; }
+  static std::uint16_t tx(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    if (port != dead_port) return rte_eth_tx_burst(port, queue, pkts, n);
+    rte_pktmbuf_free_bulk(pkts, n);  // a dead link swallows
+    return n;
+  }
+};
+
+TEST(Pressure, ALinkThatGoesDownCarriesNothingAndComesBack) {
+  Wiring s;
+  s.attr.path_mtu = 1024;
+  s.attr.timeout = 8;
+  s.nic.link_poll_interval = microseconds(10);
+  s.tx_tap = {Link::tx, Link::tx};
+  s.link_up = Link::up;
+  Link::dead_port = 0xFFFF;
+  TwoNics net(s);
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 2, 100'000));
+  Link::dead_port = net.port(0, 2);
+  net.run([] { return false; }, 20);
+  const std::uint64_t before = net.host[0].nic->snapshot(0).ports[2].tx_data_pkts;
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 8, 100'000));
+  EXPECT_EQ(net.host[0].nic->snapshot(0).ports[2].tx_data_pkts, before);
+  Link::dead_port = 0xFFFF;
+  net.run([] { return false; }, 20);
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 8, 100'000));
+  EXPECT_GT(net.host[0].nic->snapshot(0).ports[2].tx_data_pkts, before + 100);
+}
+
+}  // namespace
+}  // namespace mrc::nic
