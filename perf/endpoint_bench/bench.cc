@@ -133,10 +133,12 @@ double Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
   return static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
 }
 
-bool Ends::verify_and_poison(std::size_t bytes) {
-  const bool equal = std::memcmp(source_.data(), target_.data(), bytes) == 0;
+bool Ends::verify(std::size_t bytes) const {
+  return std::memcmp(source_.data(), target_.data(), bytes) == 0;
+}
+
+void Ends::poison() {
   std::memset(target_.data(), 0xEE, target_.size());
-  return equal;
 }
 
 }  // namespace mrc::perf

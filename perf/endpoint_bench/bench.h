@@ -43,8 +43,10 @@ class Ends {
   /// Writes `messages` of `message_bytes` from source to target, one after the other and round again, both
   /// ends polled in turn by this thread. Returns seconds until the last completion; 0 when one failed.
   double run(std::uint64_t messages, std::uint32_t message_bytes);
-  /// Whether the first `bytes` of target equal the source; poisons the target for the next run.
-  bool verify_and_poison(std::size_t bytes);
+  /// Whether the first `bytes` of target equal the source.
+  [[nodiscard]] bool verify(std::size_t bytes) const;
+  /// Fills the target with what the source does not hold, so that verify() can fail.
+  void poison();
 
   [[nodiscard]] Buffer& source() { return source_; }
   [[nodiscard]] Buffer& target() { return target_; }
