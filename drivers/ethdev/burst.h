@@ -5,7 +5,7 @@
 // Why: the memif driver of DPDK 22.11 unmaps the shared memory in EAL's interrupt thread as soon as its
 // peer's control connection closes, while a worker may be in the middle of a burst on that memory
 // (librte_net_memif: memif_disconnect -> memif_free_regions; no lock, no grace period). The peer's exit then
-// kills our process with SIGSEGV. The guard turns that one fault, and no other, into a dead port: a burst
+// kills our process with SIGSEGV. The guard turns that one fault, and no other, into a closed port: a burst
 // arms a thread-local jump; the handler takes it only if this thread is inside such a burst, and the driver
 // has already declared the link down (which it does before it unmaps). Every other fault goes to the handler
 // that was there before.
@@ -24,10 +24,10 @@ struct BurstPort {
   bool guarded = false;  ///< a memif port: bursts go through the guard
 };
 
-/// The guarded forms; only for ports for which enable_burst_guard() was called. Any thread, one thread a
-/// queue. After a caught fault the port is dead: rx gives 0, tx gives 0, until revive_port(). The burst that
-/// faulted takes its mbufs along: the driver may or may not have freed them, so tx reports them as sent (the
-/// link lost them) and at most one burst of mbufs a direction leaks. Both are counted in guard_stats().
+/// The guarded forms; only for ports for which install_burst_guard() was called. Any thread, one thread a
+/// queue. While the port's gate is closed both give 0. A burst that faults closes the gate; tx then reports
+/// its mbufs as sent (the link lost them): the driver has freed some and not others, so up to a burst leaks,
+/// and one mbuf on rx.
 std::uint16_t guarded_rx_burst(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n);
 std::uint16_t guarded_tx_burst(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n);
 
@@ -40,18 +40,19 @@ inline std::uint16_t tx_burst(BurstPort port, std::uint16_t queue, rte_mbuf** pk
   return guarded_tx_burst(port.id, queue, pkts, n);
 }
 
-/// Installs the signal handler (once a process, kept for its life) and marks the port alive. Set-up thread.
-void enable_burst_guard(std::uint16_t port);
+/// Installs the signal handlers (once a process, kept for its life). Gates start closed. Set-up thread.
+void install_burst_guard();
+/// Lets bursts of this port through. Control thread.
+void open_gate(std::uint16_t port);
+/// Stops bursts of this port, and returns when no thread is inside one: then the port may be stopped. Control
+/// thread.
+void close_gate(std::uint16_t port);
+[[nodiscard]] bool gate_is_open(std::uint16_t port);
 
 struct GuardStats {
   std::uint64_t faults = 0;         ///< bursts that ended in a fault
-  std::uint64_t tx_mbufs_lost = 0;  ///< handed to those bursts
-  std::uint64_t rx_bursts_lost = 0;
+  std::uint64_t tx_mbufs_lost = 0;  ///< handed to those bursts: sent, freed or leaked
 };
 [[nodiscard]] GuardStats guard_stats(std::uint16_t port);
-/// True after a caught fault, until revive_port(): the port is to be reported as link down.
-[[nodiscard]] bool port_is_dead(std::uint16_t port);
-/// A new peer has connected (the driver says link up): bursts go through again. Control thread.
-void revive_port(std::uint16_t port);
 
 }  // namespace mrc::ethdev

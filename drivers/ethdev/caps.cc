@@ -23,10 +23,11 @@ namespace {
 
 constexpr std::uint32_t kHeadroom = RTE_PKTMBUF_HEADROOM;
 constexpr std::uint32_t kMaxRoom = std::numeric_limits<std::uint16_t>::max();
-// AF_XDP: one UMEM chunk is one mempool element, at most a page: mbuf, private area, data room and object
-// header.
+// AF_XDP: one UMEM chunk is one mempool element (mbuf, data room, object header); it takes 2048 to 4096
+// bytes.
+constexpr std::uint32_t kAfXdpMinRoom = 2048;
 constexpr std::uint32_t kAfXdpMaxRoom = 3648;
-constexpr std::uint32_t kAfXdpMaxMtu = 3498;
+constexpr std::uint32_t kAfXdpKernelHeadroom = 256;
 // TPACKET_V2 puts its header and the link address before the frame.
 constexpr std::uint32_t kAfPacketRxOverhead = 80;
 
@@ -88,8 +89,13 @@ void apply_frame_limits(PortCaps& caps, const rte_eth_dev_info& info, const std:
     }
     case Driver::kAfXdp:
       caps.mtu_rule = MtuRule::kKernel;
-      caps.max_frame_bytes = kAfXdpMaxMtu + kEtherBytes;
+      caps.max_frame_bytes = kAfXdpMaxMtuBytes + kEtherBytes;
+      caps.rx_overhead_bytes = kAfXdpKernelHeadroom;  // longer frames are dropped, not cut
+      caps.min_rx_room_bytes = kAfXdpMinRoom;
       caps.max_rx_room_bytes = kAfXdpMaxRoom;
+      break;
+    case Driver::kVirtioUser:
+      caps.rx_overhead_bytes = 16;  // its own header (12 bytes) counts as part of the frame
       break;
     case Driver::kTap:
       caps.mtu_rule = MtuRule::kKernel;  // set_mtu above 1500 fails in 22.11
@@ -155,6 +161,9 @@ Result<PortCaps> probe(std::uint16_t port_id) {
   const std::string args = device_args(info);
   if (caps.driver == Driver::kAfPacket || caps.driver == Driver::kAfXdp || caps.driver == Driver::kTap)
     caps.kernel_iface = device_arg(args, "iface");
+  if (caps.driver == Driver::kMemif && device_arg(args, "role") != "server" &&
+      device_arg(args, "socket-abstract") == "no")
+    caps.memif_client_socket = device_arg(args, "socket");
   read_queue_limits(caps, info);
   caps.min_rx_room_bytes = info.min_rx_bufsize == 0 ? 0 : info.min_rx_bufsize + kHeadroom;
   apply_frame_limits(caps, info, args);
@@ -181,10 +190,8 @@ Result<std::uint16_t> rx_data_room(const PortCaps& caps, std::uint32_t mtu_bytes
                  driver_label(caps.driver), " driver, ", caps.max_mtu_bytes,
                  caps.driver == Driver::kAfPacket ? "; enlarge framesz=" : "; lower the MTU",
                  caps.driver == Driver::kMemif ? ", or enlarge bsize=" : "");
-  // Some drivers count a header of their own as part of the frame (virtio: 12 bytes).
-  constexpr std::uint32_t kDriverHeader = 16;
   const std::uint32_t room =
-      std::max(mtu_bytes + kEtherBytes + kDriverHeader + kHeadroom, caps.min_rx_room_bytes);
+      std::max(mtu_bytes + kEtherBytes + kHeadroom + caps.rx_overhead_bytes, caps.min_rx_room_bytes);
   const std::uint32_t limit = caps.max_rx_room_bytes == 0 ? kMaxRoom : caps.max_rx_room_bytes;
   if (room > limit)
     return error("port ", caps.port_id, " ", caps.name, ": ", room,

@@ -42,7 +42,8 @@ struct PortCaps {
   Driver driver = Driver::kHardware;
   int socket = -1;  ///< -1: not known, or everywhere
   std::uint8_t mac[6]{};
-  std::string kernel_iface;  ///< af_packet, af_xdp, tap; otherwise empty
+  std::string kernel_iface;         ///< af_packet, af_xdp, tap; otherwise empty
+  std::string memif_client_socket;  ///< path that a memif client connects to; otherwise empty
 
   std::uint16_t max_rx_queues = 0;
   std::uint16_t max_tx_queues = 0;
@@ -57,6 +58,8 @@ struct PortCaps {
   std::uint32_t min_rx_room_bytes =
       0;  ///< smallest mbuf data room (headroom included) that RX set-up accepts
   std::uint32_t max_rx_room_bytes = 0;  ///< largest; 0: no limit
+  std::uint32_t rx_overhead_bytes =
+      0;  ///< taken by the driver or the kernel out of the data room, beside the headroom
 
   std::uint64_t rx_offloads = 0;  ///< RTE_ETH_RX_OFFLOAD_*
   std::uint64_t tx_offloads = 0;
@@ -79,6 +82,11 @@ struct PortCaps {
 
 /// MTU of a kernel interface of this network namespace.
 [[nodiscard]] Result<std::uint32_t> kernel_mtu_bytes(const std::string& iface);
+
+/// AF_XDP: a frame, the kernel's 256 bytes and the mbuf fit one chunk of at most a page; and the kernel
+/// attaches only to an interface whose own MTU is at most the second.
+inline constexpr std::uint32_t kAfXdpMaxMtuBytes = 3242;
+inline constexpr std::uint32_t kAfXdpMaxKernelMtuBytes = 3498;
 
 inline constexpr std::uint32_t kEtherBytes = 14 + 2 * 4;  ///< Ethernet with two VLAN tags, no FCS
 

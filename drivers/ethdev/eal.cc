@@ -142,6 +142,11 @@ Result<Eal> Eal::init(const EalConfig& config) {
     remove_runtime_directory();
     return Error{explain_eal_failure(output, reason)};
   }
+  // virtio-user writes to its peer's socket without MSG_NOSIGNAL: a peer that left must be an error, not our
+  // end.
+  struct sigaction action {};
+  if (sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL)
+    std::signal(SIGPIPE, SIG_IGN);
   auto state = std::make_unique<State>();
   state->plan = *std::move(plan);
   state->output = std::move(output);

@@ -3,6 +3,7 @@
 
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 
 #include "ethdev/capture.h"
 #include "ethdev/text.h"
+#include "ethdev/vdev.h"
 
 namespace mrc::ethdev {
 namespace {
@@ -19,6 +21,11 @@ namespace {
 std::string said(const std::string& output) {
   std::string line = output.substr(0, output.find('\n'));
   return line.empty() ? "" : " (driver says: " + line + ")";
+}
+
+/// A memif client whose server does not listen (yet, or any more).
+bool is_absent_server(const PortCaps& caps) {
+  return !caps.memif_client_socket.empty() && !check_client_socket(caps.memif_client_socket);
 }
 
 const char* link_hint(Driver driver) {
@@ -91,9 +98,10 @@ Result<void> Port::check_kernel_mtu(std::uint32_t mtu_bytes) {
     return error(who(), ": MTU ", mtu_bytes, " is wanted, interface ", caps_.kernel_iface, " has ", *mtu,
                  "; ip link set dev ", caps_.kernel_iface, " mtu ", mtu_bytes);
   // AF_XDP attaches only where a whole frame fits one chunk.
-  if (caps_.driver == Driver::kAfXdp && *mtu > caps_.max_mtu_bytes)
+  if (caps_.driver == Driver::kAfXdp && *mtu > kAfXdpMaxKernelMtuBytes)
     return error(who(), ": interface ", caps_.kernel_iface, " has MTU ", *mtu, ", AF_XDP takes at most ",
-                 caps_.max_mtu_bytes, "; ip link set dev ", caps_.kernel_iface, " mtu ", caps_.max_mtu_bytes);
+                 kAfXdpMaxKernelMtuBytes, "; ip link set dev ", caps_.kernel_iface, " mtu ",
+                 kAfXdpMaxKernelMtuBytes);
   return {};
 }
 
@@ -158,28 +166,49 @@ Result<void> Port::setup_queues(const PortConfig& config) {
 
 Result<void> Port::start() {
   if (started_) return {};
-  if (caps_.needs_guard) enable_burst_guard(caps_.port_id);
-  OutputCapture capture;
-  const int rc = rte_eth_dev_start(caps_.port_id);
-  const std::string output = capture.stop();
-  if (rc != 0) return error(who(), ": start refused: ", rte_strerror(-rc), said(output));
+  if (caps_.needs_guard) install_burst_guard();
+  // A memif client refuses to start without its server; link() starts it when the server is there.
+  if (!is_absent_server(caps_)) {
+    if (auto ok = start_driver(); !ok) return ok;
+  }
   started_ = true;
+  // From here on its log tells what link() tells, several times over.
+  if (caps_.driver == Driver::kVirtioUser) rte_log_set_level_pattern("pmd.net.virtio*", RTE_LOG_CRIT);
   if (promiscuous_) {
-    const int promiscuous_rc = rte_eth_promiscuous_enable(caps_.port_id);
+    const int rc = rte_eth_promiscuous_enable(caps_.port_id);
     // Drivers without filters do not know the call, and need none.
-    if (promiscuous_rc != 0 && promiscuous_rc != -ENOTSUP)
-      notes_.push_back(text(who(), ": promiscuous mode refused: ", rte_strerror(-promiscuous_rc)));
+    if (rc != 0 && rc != -ENOTSUP)
+      notes_.push_back(text(who(), ": promiscuous mode refused: ", rte_strerror(-rc)));
   }
   return {};
 }
 
-void Port::stop() {
-  if (!started_) return;
-  started_ = false;
+Result<void> Port::start_driver() {
+  last_attempt_ = std::chrono::steady_clock::now();
+  was_up_ = false;
+  OutputCapture capture;
+  const int rc = rte_eth_dev_start(caps_.port_id);
+  const std::string output = capture.stop();
+  if (rc != 0) return error(who(), ": start refused: ", rte_strerror(-rc), said(output));
+  running_ = true;
+  if (caps_.needs_guard) open_gate(caps_.port_id);
+  return {};
+}
+
+void Port::stop_driver() {
+  if (!running_) return;
+  running_ = false;
+  if (caps_.needs_guard) close_gate(caps_.port_id);
   rte_eth_dev_stop(caps_.port_id);
 }
 
+void Port::stop() {
+  stop_driver();
+  started_ = false;
+}
+
 void Port::close() {
+  OutputCapture capture;  // libxdp remarks on a missing bpffs, which nothing needs
   stop();
   if (open_) rte_eth_dev_close(caps_.port_id);
   open_ = false;
@@ -203,15 +232,36 @@ Port& Port::operator=(Port&& other) noexcept {
       std::tie(other.rx_offloads_, other.tx_offloads_, other.rss_types_);
   promiscuous_ = other.promiscuous_;
   started_ = std::exchange(other.started_, false);
+  running_ = std::exchange(other.running_, false);
+  was_up_ = other.was_up_;
+  peer_left_ = other.peer_left_;
+  last_attempt_ = other.last_attempt_;
   open_ = std::exchange(other.open_, false);
   return *this;
 }
 
-LinkState Port::link() const {
+void Port::keep_memif_alive(bool driver_up) {
+  // A fault closed the gate; the driver is connected to a new peer.
+  if (driver_up && running_ && !gate_is_open(caps_.port_id)) open_gate(caps_.port_id);
+  if (driver_up || caps_.memif_client_socket.empty()) return;
+  constexpr std::chrono::milliseconds kRetry{100};
+  constexpr std::chrono::milliseconds kHandshake{1000};
+  const auto waited = std::chrono::steady_clock::now() - last_attempt_;
+  // Connected once and lost, or no handshake came: the driver itself never tries again.
+  if (running_ && (was_up_ || waited > kHandshake)) stop_driver();
+  if (!running_ && waited > kRetry && !is_absent_server(caps_)) (void)start_driver();
+}
+
+LinkState Port::link() {
+  if (!started_) return {};
   rte_eth_link link{};
-  if (!started_ || rte_eth_link_get_nowait(caps_.port_id, &link) != 0) return {};
-  const bool up = link.link_status == RTE_ETH_LINK_UP;
-  if (caps_.needs_guard && up && port_is_dead(caps_.port_id)) revive_port(caps_.port_id);
+  // virtio-user (client) never connects again, and complains at each look after its peer left.
+  const bool final = caps_.driver == Driver::kVirtioUser && peer_left_;
+  const bool known = running_ && !final && rte_eth_link_get_nowait(caps_.port_id, &link) == 0;
+  const bool up = known && link.link_status == RTE_ETH_LINK_UP;
+  if (caps_.needs_guard) keep_memif_alive(up);
+  if (was_up_ && !up) peer_left_ = true;
+  was_up_ = up;
   return {up, link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
 }
 

@@ -56,14 +56,15 @@ class Port {
   ~Port();
 
   Result<void> start();
-  void stop();   ///< no burst may be under way
+  void stop();   ///< no burst may be under way, memif ports excepted
   void close();  ///< stop, then give the device back; idempotent
 
   /// Polls until the link is up. Errors: timeout, with the driver-specific reason to look at.
   Result<void> wait_link_up(std::chrono::milliseconds timeout);
-  /// Link now. A guarded port whose peer left is down until a new peer connects; then it carries bursts
-  /// again.
-  [[nodiscard]] LinkState link() const;
+  /// Link now. For memif it also does what the driver does not: after its peer left, a server carries bursts
+  /// again once a new peer has connected, and a client connects anew. So call it a few times a second.
+  /// A virtio-user client stays down once its server left: start the process again.
+  [[nodiscard]] LinkState link();
 
   [[nodiscard]] const PortCaps& caps() const { return caps_; }
   [[nodiscard]] BurstPort burst_port() const { return {caps_.port_id, caps_.needs_guard}; }
@@ -90,6 +91,9 @@ class Port {
   Result<void> check_kernel_mtu(std::uint32_t mtu_bytes);
   void choose_queues(const PortConfig& config);
   void choose_offloads(const PortConfig& config);
+  Result<void> start_driver();
+  void stop_driver();
+  void keep_memif_alive(bool driver_up);
   [[nodiscard]] std::string who() const;
 
   PortCaps caps_;
@@ -97,8 +101,12 @@ class Port {
   std::uint64_t rx_offloads_ = 0, tx_offloads_ = 0, rss_types_ = 0;
   std::vector<std::string> notes_;
   bool promiscuous_ = false;
-  bool started_ = false;
-  bool open_ = false;
+  bool open_ = false;     // configured, to be closed
+  bool started_ = false;  // start() was called
+  bool running_ = false;  // the driver is started; differs from started_ for a memif client without a server
+  bool was_up_ = false;
+  bool peer_left_ = false;  // was up once and went down
+  std::chrono::steady_clock::time_point last_attempt_;
 };
 
 /// A mempool of `count` mbufs with `data_room_bytes` each (headroom included); `cache` objects a lcore.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Unix sockets behind vhost, virtio-user and memif: who listens, and what a killed process left behind.
+// What a virtual device needs beside it before it starts. The Unix sockets behind vhost, virtio-user and
+// memif: who listens, and what a killed process left behind. The kernel interface of af_packet and af_xdp.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -95,6 +96,11 @@ Result<void> prepare_vdev(const std::string& vdev) {
       // behind.
       if (value_of(vdev, "socket-abstract") != "no" || value_of(vdev, "role") != "server") return {};
       return prepare_server_socket(value_of(vdev, "socket"));
+    case Driver::kAfPacket:
+    case Driver::kAfXdp: {
+      const auto mtu = kernel_mtu_bytes(value_of(vdev, "iface"));
+      return mtu ? Result<void>{} : mtu.error();
+    }
     default:
       return {};
   }

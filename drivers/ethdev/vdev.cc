@@ -92,11 +92,10 @@ Result<std::string> af_packet_vdev(const AfPacketOptions& o) {
 
 Result<std::string> af_xdp_vdev(const AfXdpOptions& o) {
   if (auto ok = check_iface(o.iface); !ok) return ok.error();
-  if (o.mtu_bytes > 3498)
-    return error("af_xdp MTU: ", o.mtu_bytes,
-                 " is over 3498 (a frame must fit one 4096-byte chunk); use a path MTU of "
-                 "2048 or less, or af_packet");
-  if (auto ok = check_range("af_xdp MTU", o.mtu_bytes, 256, 3498); !ok) return ok.error();
+  if (o.mtu_bytes > kAfXdpMaxMtuBytes)
+    return error("af_xdp MTU: ", o.mtu_bytes, " is over ", kAfXdpMaxMtuBytes,
+                 " (a frame must fit one 4096-byte chunk); use a path MTU of 2048 or less, or af_packet");
+  if (auto ok = check_range("af_xdp MTU", o.mtu_bytes, 256, kAfXdpMaxMtuBytes); !ok) return ok.error();
   if (auto ok = check_range("af_xdp queues", o.queues, 1, 16); !ok) return ok.error();
   return text("net_af_xdp", o.index, ",iface=", o.iface, ",start_queue=0,queue_count=", o.queues);
 }

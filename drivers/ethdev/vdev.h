@@ -52,7 +52,7 @@ struct AfPacketOptions {
 };
 [[nodiscard]] Result<std::string> af_packet_vdev(const AfPacketOptions& options);
 
-/// net_af_xdpN: MTU up to 3498, so RoCE payload up to 2048. Needs CAP_NET_ADMIN, CAP_BPF and a kernel with
+/// net_af_xdpN: MTU up to 3242, so RoCE payload up to 2048. Needs CAP_NET_ADMIN, CAP_BPF and a kernel with
 /// AF_XDP.
 struct AfXdpOptions {
   unsigned index = 0;
@@ -80,7 +80,8 @@ struct PcapOptions {
 Result<void> prepare_server_socket(const std::string& path);
 /// Before a client starts: somebody must listen. Error otherwise, saying what to start.
 Result<void> check_client_socket(const std::string& path);
-/// Whichever of the two the device needs, for vhost, virtio-user and memif devices; nothing for others.
+/// Whichever of the two a vhost, virtio-user or memif device needs; that its interface exists for af_packet and
+/// af_xdp; nothing for others.
 Result<void> prepare_vdev(const std::string& vdev);
 
 }  // namespace mrc::ethdev

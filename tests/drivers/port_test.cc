@@ -34,8 +34,9 @@ class Environment : public ::testing::Environment {
   void SetUp() override {
     cpus_before_ = this_thread_cpus();
     EalConfig config = EalConfig::for_tests(2);
-    config.vdevs = {ring_vdev(0), ring_vdev(1), *null_vdev(0, 64, true),
-                    *pcap_vdev({.tx_path = pcap_path()})};
+    config.vdevs = {*null_vdev(0, 64, true), *pcap_vdev({.tx_path = pcap_path()})};
+    // Closing a port takes its device away, so every test of guard_test.cc has a ring of its own.
+    for (unsigned i = 0; i < 7; ++i) config.vdevs.push_back(ring_vdev(i));
     auto started = Eal::init(config);
     if (!started) FAIL() << started.error().message;
     eal().emplace(*std::move(started));
@@ -73,7 +74,7 @@ rte_mempool* PortTest::pool_ = nullptr;
 // First: closing a port takes virtual devices away.
 TEST_F(PortTest, EveryPortIsDescribed) {
   const auto all = probe_all();
-  ASSERT_EQ(all.size(), 4U);
+  ASSERT_GE(all.size(), 4U);
   for (const PortCaps& caps : all) EXPECT_NE(caps.describe().find(caps.name), std::string::npos);
 }
 

@@ -34,11 +34,12 @@ struct Options {
   int ip = 4;
   std::uint64_t count = 10000;  // ping: frames to return; 0: until --seconds
   double seconds = 10;          // ping: limit; pong: life
-  std::uint32_t window = 32;    // frames in flight
+  std::uint32_t window = 32;    // frames in flight; of flood: frames a burst
   std::uint32_t link_ms = 5000;
   bool survive = false;  // the peer may die and come back; frames in flight are then lost
   std::uint32_t descs = 1024;
   bool print_eal = false;
+  bool unguarded = false;  // memif as its driver is, to see the crash that the guard is for
 };
 
 struct Tally {
@@ -156,23 +157,26 @@ bool check_frame(rte_mbuf* m, const Options& o, Tally& tally) {
 /// Follows the link; after a loss of the peer, frames in flight are written off.
 class LinkWatch {
  public:
-  explicit LinkWatch(const Port& port) : port_(port) {}
+  explicit LinkWatch(Port& port) : port_(port) {}
   bool up(Tally& tally) {
-    if (++calls_ % 1024 != 0) return up_;
+    const std::uint64_t cycles = rte_get_timer_cycles();
+    if (cycles < next_look_) return up_;
+    next_look_ = cycles + rte_get_timer_hz() / 500;
     const bool now = port_.link().up;
     if (up_ && !now) ++tally.link_downs;
     return up_ = now;
   }
 
  private:
-  const Port& port_;
-  std::uint32_t calls_ = 0;
+  Port& port_;
+  std::uint64_t next_look_ = 0;
   bool up_ = true;
 };
 
 Tally run_ping(const Options& o, Port& port, rte_mempool* pool) {
   Tally tally;
   LinkWatch watch(port);
+  const mrc::ethdev::BurstPort bursts{port.id(), port.burst_port().guarded && !o.unguarded};
   const std::uint64_t hz = rte_get_timer_hz();
   const std::uint64_t end =
       rte_get_timer_cycles() + static_cast<std::uint64_t>(o.seconds * static_cast<double>(hz));
@@ -192,12 +196,12 @@ Tally run_ping(const Options& o, Port& port, rte_mempool* pool) {
       if (m == nullptr) break;
       pending.push_back(m);
     }
-    const std::uint16_t sent = mrc::ethdev::tx_burst(port.burst_port(), 0, pending.data(),
-                                                     static_cast<std::uint16_t>(pending.size()));
+    const std::uint16_t sent =
+        mrc::ethdev::tx_burst(bursts, 0, pending.data(), static_cast<std::uint16_t>(pending.size()));
     tally.sent += sent;
     pending.erase(pending.begin(), pending.begin() + sent);
     rte_mbuf* in[kBurst];
-    const std::uint16_t got = mrc::ethdev::rx_burst(port.burst_port(), 0, in, kBurst);
+    const std::uint16_t got = mrc::ethdev::rx_burst(bursts, 0, in, kBurst);
     for (std::uint16_t i = 0; i < got; ++i) {
       if (check_frame(in[i], o, tally) && tally.returned < tally.sent) ++tally.returned, last_return = now;
       rte_pktmbuf_free(in[i]);
@@ -208,9 +212,41 @@ Tally run_ping(const Options& o, Port& port, rte_mempool* pool) {
   return tally;
 }
 
+/// Sends the same frames over and over, as fast as the port takes them, and checks a sample of what the peer
+/// floods: the workers are inside a burst nearly all of the time, which is when a dying peer hurts.
+Tally run_flood(const Options& o, Port& port, rte_mempool* pool) {
+  Tally tally;
+  LinkWatch watch(port);
+  const mrc::ethdev::BurstPort bursts{port.id(), port.burst_port().guarded && !o.unguarded};
+  std::vector<rte_mbuf*> frames;
+  const auto burst = static_cast<std::uint16_t>(o.window);
+  for (std::uint16_t i = 0; i < burst; ++i)
+    frames.push_back(make_frame(pool, o, 4 * i + 1));  // all of the MTU's size
+  const std::uint64_t end = rte_get_timer_cycles() +
+                            static_cast<std::uint64_t>(o.seconds * static_cast<double>(rte_get_timer_hz()));
+  std::uint64_t received = 0;
+  std::vector<rte_mbuf*> in(burst);
+  while (stop_requested == 0 && rte_get_timer_cycles() < end) {
+    watch.up(tally);
+    for (rte_mbuf* m : frames) rte_mbuf_refcnt_update(m, 1);
+    const std::uint16_t sent = mrc::ethdev::tx_burst(bursts, 0, frames.data(), burst);
+    for (std::uint16_t i = sent; i < burst; ++i) rte_mbuf_refcnt_update(frames[i], -1);
+    tally.sent += sent;
+    const std::uint16_t got = mrc::ethdev::rx_burst(bursts, 0, in.data(), burst);
+    for (std::uint16_t i = 0; i < got; ++i) {
+      if (received++ % 64 != 0 || check_frame(in[i], o, tally)) ++tally.returned;
+      rte_pktmbuf_free(in[i]);
+    }
+    if (sent == 0 && got == 0) sched_yield();
+  }
+  rte_pktmbuf_free_bulk(frames.data(), burst);
+  return tally;
+}
+
 Tally run_pong(const Options& o, Port& port) {
   Tally tally;
   LinkWatch watch(port);
+  const mrc::ethdev::BurstPort bursts{port.id(), port.burst_port().guarded && !o.unguarded};
   const std::uint64_t end = rte_get_timer_cycles() +
                             static_cast<std::uint64_t>(o.seconds * static_cast<double>(rte_get_timer_hz()));
   std::vector<rte_mbuf*> pending;
@@ -218,7 +254,7 @@ Tally run_pong(const Options& o, Port& port) {
     watch.up(tally);
     rte_mbuf* in[kBurst];
     const std::uint16_t got =
-        pending.size() < 1024 ? mrc::ethdev::rx_burst(port.burst_port(), 0, in, kBurst) : std::uint16_t{0};
+        pending.size() < 1024 ? mrc::ethdev::rx_burst(bursts, 0, in, kBurst) : std::uint16_t{0};
     for (std::uint16_t i = 0; i < got; ++i) {
       // Frames of the kernel are not echoed: they would be answered.
       const auto* eth = rte_pktmbuf_mtod(in[i], const rte_ether_hdr*);
@@ -231,7 +267,7 @@ Tally run_pong(const Options& o, Port& port) {
       pending.push_back(in[i]);
     }
     const auto burst = static_cast<std::uint16_t>(std::min<std::size_t>(pending.size(), kBurst));
-    const std::uint16_t sent = mrc::ethdev::tx_burst(port.burst_port(), 0, pending.data(), burst);
+    const std::uint16_t sent = mrc::ethdev::tx_burst(bursts, 0, pending.data(), burst);
     tally.sent += sent;
     pending.erase(pending.begin(), pending.begin() + sent);
     if (got == 0) sched_yield();
@@ -245,7 +281,7 @@ int fail(const std::string& message) {
   return 2;
 }
 
-void print_result(const Options& o, const Tally& t, const Port& port, rte_mempool* pool) {
+void print_result(const Options& o, const Tally& t, Port& port, rte_mempool* pool) {
   const auto guard = mrc::ethdev::guard_stats(port.id());
   std::printf(
       "{\"role\":\"%s\",\"driver\":\"%s\",\"sent\":%lu,\"returned\":%lu,\"corrupt\":%lu,\"foreign\":%lu,"
@@ -286,10 +322,15 @@ int run(const Options& o, const std::vector<std::string>& eal_args) {
   std::fflush(stdout);
   if (auto ok = port->wait_link_up(std::chrono::milliseconds(o.link_ms)); !ok)
     return fail(ok.error().message);
-  const Tally tally = o.role == "ping" ? run_ping(o, *port, *pool) : run_pong(o, *port);
+  std::printf("up\n");
+  std::fflush(stdout);
+  const Tally tally = o.role == "ping"    ? run_ping(o, *port, *pool)
+                      : o.role == "flood" ? run_flood(o, *port, *pool)
+                                          : run_pong(o, *port);
   print_result(o, tally, *port, *pool);
   if (tally.corrupt != 0) return 1;
   if (o.role == "pong") return 0;
+  if (o.role == "flood") return tally.sent > 0 && tally.returned > 0 ? 0 : 1;
   if (tally.returned == 0) return 1;
   return o.survive || tally.returned == o.count ? 0 : 1;
 }
@@ -299,7 +340,7 @@ int run(const Options& o, const std::vector<std::string>& eal_args) {
 int main(int argc, char** argv) {
   Options o;
   CLI::App app{"Raw frames between two processes over a DPDK port, verified"};
-  app.add_option("--role", o.role)->check(CLI::IsMember({"ping", "pong"}));
+  app.add_option("--role", o.role)->check(CLI::IsMember({"ping", "pong", "flood"}));
   app.add_option("--vdev", o.vdev);
   app.add_option("--pci", o.pci);
   app.add_option("--mtu", o.mtu)->check(CLI::Range(256, 9216));
@@ -311,6 +352,7 @@ int main(int argc, char** argv) {
   app.add_option("--link-ms", o.link_ms);
   app.add_flag("--survive", o.survive);
   app.add_flag("--print-eal", o.print_eal);
+  app.add_flag("--unguarded", o.unguarded);
   std::vector<std::string> eal_args;
   int own = argc;
   for (int i = 1; i < argc; ++i) {
