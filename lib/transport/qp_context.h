@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/seeded_defect.h"
 #include "cc/qpcc.h"
 #include "path/ev_set.h"
 #include "transport/qp_attr.h"

@@ -56,6 +56,7 @@ void Requestor::stop(WcStatus status) {
   sent_count_ = rtx_count_ = held_count_ = 0;
   offset_bytes_ = 0;
   packet_deadline_ = held_deadline_ = probe_deadline_ = stall_deadline_ = tail_deadline_ = Time::never();
+  tail_since_ = Time::never();
   probe_due_ = tail_repeat_due_ = wimm_stalled_ = false;
   tail_probes_due_ = 0;
 }

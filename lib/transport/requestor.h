@@ -82,7 +82,9 @@ class Requestor {
   [[nodiscard]] bool permitted(Work work) const;
   [[nodiscard]] bool wimm_limit_reached() const;
   [[nodiscard]] std::uint32_t work_nominal_bytes(Work work) const;
-  [[nodiscard]] Seq window_edge() const { return cack_ + mpr_pkts_; }
+  [[nodiscard]] Seq window_edge() const {
+    return cack_ + mpr_pkts_ + (seeded_defect(Defect::kIgnoreMpr) ? 1U : 0U);
+  }
   void send_new(Time now, const path::EvChoice& choice, TxDesc& out);
   void send_again(Time now, Seq seq, bool charged, const path::EvChoice& choice, TxDesc& out);
   void fill(const SendWr& wr, Seq seq, Time now, const path::EvChoice& choice, TxDesc& out) const;
@@ -190,6 +192,8 @@ class Requestor {
   std::uint32_t probe_run_ = 0;     // probe timer expiries without news
   std::uint32_t tail_answers_ = 0;
   std::uint8_t tail_probes_due_ = 0;
+  std::uint32_t tail_planes_ = 0;    // planes not asked yet by the tail probes that are due
+  Time tail_since_ = Time::never();  // since then nothing but a Transport ACK is missing
   PollGaps gaps_;
   ProbeTable probes_;
   std::vector<Time> last_loss_;  // per EV, D9 without trimming

@@ -39,9 +39,12 @@ void Requestor::on_sack(const wire::SackView& sack, const wire::RxMeta& meta) {
   if (!sack.pr) received_word(ack, window_mask(ack, cack_ + 1, next_) & 1, now);
 
   congestion(sack, cack, trigger, now);
+  if (seeded_defect(Defect::kSackCompletes)) complete_up_to(cack_, now);
   infer_losses(base, sack.sack_bitmap, trigger, sack.pr ? next_ : ack, now);
 
-  if (trigger.tail_probe && only_ack_missing() && ++tail_answers_ >= 2 && now >= tail_not_before_) {
+  // Only probes sent after everything was known received ask for the Transport ACK.
+  const bool asked = trigger.tail_probe && trigger.sent && *trigger.sent >= tail_since_;
+  if (asked && only_ack_missing() && ++tail_answers_ >= 2 && now >= tail_not_before_) {
     repeat_tail(now);  // D14 line 13
   }
   check_tail(now);
@@ -125,6 +128,7 @@ void Requestor::received_up_to(Seq cack, Time now) {
   if (cack <= cack_) return;
   for (Seq s = cack_ + 1; s <= cack; s += 64) received_word(s, window_mask(s, cack_ + 1, cack + 1), now);
   cack_ = cack;
+  if (seeded_defect(Defect::kLoseTimer)) packet_deadline_ = Time::never();
   progress(now);
   if (held_count_ != 0) release_window_nacks();
 }
@@ -157,7 +161,7 @@ void Requestor::received_word(Seq base, std::uint64_t bits, Time now) {
 }
 
 void Requestor::progress(Time now) {
-  k_ = 0;  // D13, C17
+  if (!seeded_defect(Defect::kKeepRetryCount)) k_ = 0;  // D13, C17
   tail_answers_ = 0;
   probe_run_ = 0;
   progress_deadline_ = now + budget_;
@@ -165,7 +169,8 @@ void Requestor::progress(Time now) {
 
 // D6 rules 4 and 5, D7.
 void Requestor::congestion(const wire::SackView& sack, Seq cack, const Trigger& trigger, Time now) {
-  const std::int32_t units = sack.rcvd_bytes - rcvd_units_;
+  std::int32_t units = sack.rcvd_bytes - rcvd_units_;
+  if (seeded_defect(Defect::kCountOldSack) && units < 0) units = -units;
   const bool newest = units >= 0 && cack >= newest_cack_;
   if (!newest) ++ctx_.counters.rx_sack_old;
   if (trigger.rtt) rtt_.add(*trigger.rtt, now, !trigger.probe);
@@ -194,8 +199,9 @@ void Requestor::congestion(const wire::SackView& sack, Seq cack, const Trigger& 
 // D7: what is charged bounds the share; with nothing received above cack the two are the same. Without this a
 // peer that counts otherwise leaks the window away.
 void Requestor::resync_share(const wire::SackView& sack, Seq cack) {
+  if (cack < cack_) return;  // a Transport ACK is ahead: what only it told of is not in rcvd_bytes yet
   const bool nothing_above =
-      sack.ooo_count == 0 && sack.sack_bitmap == 0 && (sack.pr || sack.ack_psn_offset <= 0) && cack >= cack_;
+      sack.ooo_count == 0 && sack.sack_bitmap == 0 && (sack.pr || sack.ack_psn_offset <= 0);
   const std::int64_t target = nothing_above || share_bytes_ > charged_bytes_ ? charged_bytes_ : share_bytes_;
   ctx_.cc.adjust_inflight(target - share_bytes_);
   share_bytes_ = target;

@@ -60,7 +60,7 @@ void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trig
   const std::uint64_t covered = ~bitmap & window_mask(base, cack_ + 1, end);
   if (covered == 0) return;
   const Time ts = *trigger.sent;
-  const Duration reo = rtt_.reo(now);
+  const Duration reo = seeded_defect(Defect::kNoReordering) ? Duration{} : rtt_.reo(now);
   const wire::DscpClass trigger_class = trigger.retransmission ? rtx_class_ : data_class_;
   for (std::uint64_t left = covered & window_.sent.extract(base); left != 0; left &= left - 1) {
     const Seq seq = base + static_cast<unsigned>(std::countr_zero(left));
@@ -129,6 +129,10 @@ void Requestor::uncharge(Seq seq) {
   --sent_count_;
   share_bytes_ -= nominal;
   charged_bytes_ -= nominal;
+  if (seeded_defect(Defect::kUnchargeTwice)) {
+    share_bytes_ -= nominal;
+    ctx_.cc.adjust_inflight(-std::int64_t{nominal});
+  }
 }
 
 // SENT -> RTX. The caller tells congestion control, each cause in its own way.

@@ -33,6 +33,7 @@ Requestor::Work Requestor::next_work() const {
 // A WriteIMM is in flight from its first packet to the Transport ACK; at the limit all behind it waits (D15,
 // C33).
 bool Requestor::wimm_limit_reached() const {
+  if (seeded_defect(Defect::kIgnoreWimmLimit)) return false;
   return offset_bytes_ == 0 && wimm_inflight_ >= ctx_.attr.max_wimm && sq_.current().with_immediate();
 }
 
@@ -91,6 +92,9 @@ path::EvChoice Requestor::choose(Work work, Seq seq, Time now, std::uint32_t fre
   if (window_.has_record(seq, first_, next_)) {
     avoid.ev = window_[seq].ev();
     if (avoid.ev != path::kNoEv) avoid.port = (*ctx_.evs)[avoid.ev].port;
+    if (seeded_defect(Defect::kSameEv) && (free_ports >> avoid.port & 1) != 0) {
+      return {.ev = avoid.ev, .port = static_cast<std::uint8_t>(avoid.port)};
+    }
   }
   return ctx_.ev_set.choose_for_retransmission(now, free_ports, avoid);
 }
@@ -150,6 +154,7 @@ void Requestor::send_new(Time now, const path::EvChoice& choice, TxDesc& out) {
 // tail carries what was received before: it is not charged (D14 line 13).
 void Requestor::send_again(Time now, Seq seq, bool charged, const path::EvChoice& choice, TxDesc& out) {
   fill(sq_.holding(seq, offset_bytes_ != 0), seq, now, choice, out);
+  if (seeded_defect(Defect::kWrongOffset)) out.source += pmtu_;
   out.dscp = rtx_class_;
   out.rtx = true;
   RtxCause cause = RtxCause::kTailRepeat;
@@ -226,13 +231,14 @@ std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<Con
 
 // D14 line 11: over the EV with the newest proof of delivery, on two different planes; one, if only one.
 std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
-  std::uint32_t planes = credits.free_mask();
+  std::uint32_t planes = credits.free_mask() & tail_planes_;
   std::size_t n = 0;
   while (tail_probes_due_ != 0 && planes != 0 && n < out.size()) {
     const path::EvIndex ev = newest_proof(planes);
     if (ev == path::kNoEv) planes = 0;
     if (ev != path::kNoEv) {
       planes &= ~(1U << (*ctx_.evs)[ev].port);
+      tail_planes_ &= ~(1U << (*ctx_.evs)[ev].port);
       --tail_probes_due_;
       emit_probe(ev, now, true, credits, out[n++]);
     }

@@ -98,6 +98,7 @@ void Requestor::check_probe_timer(Time now) {
   Duration wait = rtt_.srtt() + rtt_.reo(now);
   if (!tx_ready()) {
     tail_probes_due_ = kProbePlanes;
+    tail_planes_ = ~0U;
     ++probe_run_;
     const Duration cap = ctx_.retry.enabled() ? ctx_.retry.interval(0) : kLongestProbeWait;
     const unsigned doublings = probe_run_ < 4 ? 0 : std::min(probe_run_ - 3, 30U);
@@ -110,11 +111,12 @@ void Requestor::check_probe_timer(Time now) {
 // must run.
 void Requestor::check_tail(Time now) {
   if (!only_ack_missing()) {
-    tail_deadline_ = Time::never();
+    tail_deadline_ = tail_since_ = Time::never();
     tail_answers_ = 0;
-  } else if (tail_deadline_.is_never() && ctx_.retry.enabled()) {
-    tail_deadline_ = now + interval();
+    return;
   }
+  if (tail_since_.is_never()) tail_since_ = now;
+  if (tail_deadline_.is_never() && ctx_.retry.enabled()) tail_deadline_ = now + interval();
 }
 
 // At most one an interval, so that an application that is slow to place does not exhaust the budget early.

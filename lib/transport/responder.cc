@@ -61,8 +61,10 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
     in_error(meta);
     return WriteVerdict::kDrop;
   }
-  const Seq seq = unwrap(write.bth.psn, cack_ + 1);
-  if (seq <= cack_ || (seq <= max_rcv_ && received_.test(seq))) return duplicate(write, meta, seq);
+  Seq seq = unwrap(write.bth.psn, cack_ + 1);
+  if (seeded_defect(Defect::kForgetWrap)) seq = (cack_ & ~Seq{Psn::kMask}) + write.bth.psn.value();
+  const bool seen = seq <= max_rcv_ && received_.test(seq) && !seeded_defect(Defect::kAcceptDuplicate);
+  if (seq <= cack_ || seen) return duplicate(write, meta, seq);
   if (seq > edge_) {
     ++ctx_.counters.rx_out_of_window;
     return refuse(write, meta, wire::NackReason::kPsnOorWindow);
@@ -90,6 +92,7 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
     imm_.set(seq);
   }
   accept(write, seq, meta);
+  if (seeded_defect(Defect::kDeliverEarly) && imm_.test(seq)) deliver(seq);
   triggers(write, meta);
   return WriteVerdict::kPlace;
 }
@@ -143,6 +146,7 @@ void Responder::push_nack(const wire::BthView& bth, Tick tx_timestamp, const wir
 // Touches neither memory nor rcvd_bytes nor ooo_count.
 WriteVerdict Responder::duplicate(const wire::WriteView& write, const wire::RxMeta& meta, Seq seq) {
   ++ctx_.counters.rx_duplicate;
+  if (seeded_defect(Defect::kCountDuplicates)) rcvd_bytes_ += write.nominal_bytes;
   if (write.bth.a && seq > placed_) ask(seq, meta);
   if (seq <= cack_) {  // below ePSN: Transport ACK and SACK again (3.2)
     ack_due_ = true;

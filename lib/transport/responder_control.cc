@@ -83,6 +83,7 @@ void Responder::build_sack(const ControlTrigger& trigger, wire::SackView& out) {
   out.dpdcid = ctx_.dpdcid();
   out.mpr = ctx_.attr.dynamic_mpr ? ctx_.attr.mpr_dest : std::uint8_t{0};
   out.sack_offset = static_cast<std::int16_t>(map.base - cack_);
+  if (seeded_defect(Defect::kSackBaseOffByOne)) ++out.sack_offset;
   out.sack_bitmap = map.bits;
   out.tx_timestamp = trigger.tx_timestamp;
   out.ooo_count = static_cast<std::uint16_t>(std::min(ooo_count_, 0x7FFFU));
@@ -105,7 +106,8 @@ void Responder::build_nack(const ControlTrigger& trigger, wire::NackView& out) c
 
 // C37: psn is that of the last packet complete; msn counts messages (C23).
 void Responder::build_ack(bool nak, wire::AckView& out) const {
-  out.psn = psn_of(nak ? failing_ : placed_);
+  const Seq complete = seeded_defect(Defect::kAckBeforePlaced) ? cack_ : placed_;
+  out.psn = psn_of(nak ? failing_ : complete);
   out.syndrome = static_cast<std::uint8_t>(nak ? failing_nak_ : wire::Syndrome::kAck);
   out.msn = static_cast<std::uint32_t>(messages_ & 0xFFFFFF);
 }

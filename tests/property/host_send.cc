@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The host's poll loop and what leaves it.
+#include <algorithm>
+#include <array>
+
+#include "host.h"
+#include "violation.h"
+
+namespace mrc::property {
+
+using transport::QpState;
+
+void Host::service(Time now) {
+  if (const Stall* stall = stall_at(now)) {
+    if (!was_away_) away_since_ = now;
+    was_away_ = true;
+    next_service_ = s_.start + stall->to;
+    return;
+  }
+  if (was_away_) {  // D13: first the deadlines move, then the receive queues are drained, then timers run
+    was_away_ = false;
+    qp_->on_poll_gap(now, now - away_since_);
+    for (; !inbox_.empty(); inbox_.pop_front()) handle(inbox_.front(), now);
+  }
+  const Duration t = since_start(now);
+  const bool down = plan_.port_down >= 0 && t >= plan_.port_down_from && t < plan_.port_down_to;
+  if (down != port_was_down_) {
+    port_was_down_ = down;
+    if (down) out_.on_port_down(static_cast<std::uint8_t>(plan_.port_down), now);
+    qp_->on_port_change(static_cast<std::uint8_t>(plan_.port_down), !down, now);
+  }
+  place_due(now);
+  const bool timer = qp_->wake().deadline <= now;
+  if (timer) {
+    qp_->on_timer(now);
+    trace_.event(t, index_, "timer", {});
+  }
+  run_application(now);
+  send_control(now);
+  // what is due may also be a packet: an EV of last resort may serve again
+  if (timer && qp_->wake().deadline <= now && !qp_->wake().tx_ready)
+    violate("I3", "the deadline did not move when its timer ran");
+  if (now >= next_round_) send_data(now);
+  run_application(now);
+  out_.check_inflight(*qp_);
+  if (qpcc_.inflight_bytes() != qp_->inflight_share_bytes())
+    violate("I1", "the controller holds ", qpcc_.inflight_bytes(), " B, its only QP ",
+            qp_->inflight_share_bytes());
+  watch(now);
+  plan_next(now);
+}
+
+void Host::watch(Time now) {
+  if (qp_->state() != last_state_) {
+    last_state_ = qp_->state();
+    trace_.event(since_start(now), index_, "state", {{"state", static_cast<int>(last_state_)}});
+    if (last_state_ == QpState::kError) error_at_ = now;
+  }
+  if (qp_->unack_psn() != last_unack_) {
+    last_unack_ = qp_->unack_psn();
+    last_advance_ = now;
+  }
+  // D13: a packet that is not given up has a timer of interval(k)
+  const Time oldest = out_.oldest_unknown_tx();
+  if (oldest.is_never() || last_state_ != QpState::kRts) return;
+  const std::uint32_t k = qp_->retry_count();
+  const Duration longest = ack_interval(plan_.attr, k) * 2 +
+                           Duration{plan_.stalls.empty() ? 0 : s_.policy.base_rtt.ns * 31} +
+                           s_.policy.base_rtt * 20 + milliseconds(port_was_down_ ? 1000 : 0);
+  if (now - oldest > longest)
+    violate("D13", "side ", index_, ": the oldest packet waits for ", (now - oldest).ns, " ns, interval(", k,
+            ") is ", ack_interval(plan_.attr, k).ns);
+}
+
+void Host::plan_next(Time now) {
+  const transport::Wake wake = qp_->wake();
+  Time next = wake.deadline;
+  if (wake.control_ready) next = earlier(next, now + plan_.round);
+  if (wake.tx_ready) next = earlier(next, later(next_round_, now + nanoseconds(1)));
+  for (const Placement& p : placements_) next = earlier(next, p.due);
+  if (next_message_ < out_.planned() && next_post_ > now) next = earlier(next, next_post_);
+  for (const Stall& stall : plan_.stalls)
+    if (s_.start + stall.from > now) next = earlier(next, s_.start + stall.from);
+  if (plan_.port_down >= 0)
+    for (const Duration edge : {plan_.port_down_from, plan_.port_down_to})
+      if (s_.start + edge > now) next = earlier(next, s_.start + edge);
+  const bool waiting = qp_->state() == QpState::kRts && !qp_->send_idle();
+  if (waiting && next.is_never())
+    violate("I3", "side ", index_, " has unfinished work, no packet and no deadline");
+  next_service_ = later(next, now + nanoseconds(1));
+}
+
+transport::PortCredits Host::fresh_credits(Time now) const {
+  transport::PortCredits credits;
+  const Duration t = since_start(now);
+  for (std::size_t port = 0; port < s_.planes; ++port) {
+    if (static_cast<int>(port) == plan_.port_down && t >= plan_.port_down_from && t < plan_.port_down_to)
+      continue;
+    credits.credits[port] = plan_.port_credits;
+    credits.up_mask |= 1U << port;
+  }
+  return credits;
+}
+
+void Host::transmit(Packet p, Time now) {
+  p.from = index_;
+  p.sent = now;
+  if (s_.wire_bytes) {
+    path::EvEntry ev;
+    if (p.ev != path::kNoEv) ev = (*table_)[p.ev];
+    codec_.encode(p, plan_.attr.dest_qpn, ev);
+  }
+  channel_.send(std::move(p), now);
+}
+
+void Host::emit_control(const transport::ControlDesc& d, Time now) {
+  Packet p;
+  p.dscp = d.dscp;
+  p.ev = d.ev;
+  p.meta.port = d.port;
+  p.meta.entropy = d.ev != path::kNoEv ? (*table_)[d.ev].entropy : 0;
+  if (d.ev != path::kNoEv && (*table_)[d.ev].port != d.port)
+    violate("C30", "control packet on EV ", d.ev, " leaves through port ", int{d.port});
+  const auto tell = [&](const char* what, std::int64_t psn) {
+    trace_.event(since_start(now), index_, what, {{"psn", psn}, {"port", d.port}, {"ev", d.ev}});
+  };
+  switch (d.opcode) {
+    case wire::Opcode::kSack:
+      in_.on_sack_sent(d.sack, *qp_);
+      tell("tx-sack", in_.index_of(d.sack.cack_psn));
+      p.view = d.sack;
+      ++emitted_sacks_;
+      emitted_marks_ += d.sack.m == wire::EvMark::kSkipOnce ? 1 : 0;
+      break;
+    case wire::Opcode::kNack:
+      in_.on_nack_sent(d.nack);
+      tell("tx-nack", in_.index_of(d.nack.nack_psn));
+      p.view = d.nack;
+      ++emitted_nacks_;
+      break;
+    case wire::Opcode::kAck:
+      in_.on_ack_sent(d.ack);
+      tell(d.ack.is_ack() ? "tx-ack" : "tx-nak", in_.index_of(d.ack.psn));
+      p.view = d.ack;
+      ++emitted_acks_;
+      break;
+    case wire::Opcode::kProbe:
+      tell("tx-probe", 0);
+      p.view = d.probe;
+      ++emitted_probes_;
+      break;
+    default:
+      violate("MRC 7.5.5", "a control descriptor with opcode ", static_cast<int>(d.opcode));
+  }
+  transmit(std::move(p), now);
+}
+
+void Host::send_control(Time now) {
+  std::array<transport::ControlDesc, 32> out;
+  transport::PortCredits credits = fresh_credits(now);
+  for (std::uint16_t& c : credits.credits) c = c != 0 ? 64 : 0;
+  const std::size_t burst = std::min<std::size_t>(s_.burst, out.size());
+  for (std::size_t n; (n = qp_->next_control(now, credits, std::span(out).first(burst))) > 0;)
+    for (std::size_t i = 0; i < n; ++i) emit_control(out[i], now);
+}
+
+/// One call of next_packets; everything it gave is judged and sent.
+std::size_t Host::send_burst(Time now, transport::PortCredits& credits, std::size_t most, bool& last_asked) {
+  std::array<transport::TxDesc, 32> out;
+  TxContext c;
+  c.now = now;
+  c.cwnd = qpcc_.cwnd_bytes();
+  c.inflight_before = qpcc_.inflight_bytes();
+  const auto fallbacks = qp_->ev_set().counters().fallback_picks;
+  const auto tails = qp_->counters().rtx_by_cause[static_cast<std::size_t>(transport::RtxCause::kTailRepeat)];
+  const std::size_t n = qp_->next_packets(now, credits, std::span(out).first(most));
+  c.ports_left = credits.free_mask();
+  c.fallback = qp_->ev_set().counters().fallback_picks != fallbacks;
+  c.tail_repeat =
+      qp_->counters().rtx_by_cause[static_cast<std::size_t>(transport::RtxCause::kTailRepeat)] != tails;
+  for (std::size_t i = 0; i < n; ++i) {
+    const transport::TxDesc& d = out[i];
+    trace_.event(since_start(now), index_, "tx",
+                 {{"psn", out_.index_of(d.psn)},
+                  {"len", d.payload_bytes},
+                  {"ev", d.ev},
+                  {"port", d.port},
+                  {"a", d.a},
+                  {"rtx", d.rtx}});
+    Packet p = out_.on_tx(d, *qp_, c);
+    c.inflight_before += std::get<wire::WriteView>(p.view).nominal_bytes;
+    last_asked = d.a;
+    transmit(std::move(p), now);
+  }
+  if (n > 0 && !c.tail_repeat && c.inflight_before != qpcc_.inflight_bytes())
+    violate("D7", "after sending, inflight is ", qpcc_.inflight_bytes(), ", must be ", c.inflight_before);
+  return n;
+}
+
+void Host::send_data(Time now) {
+  if (!qp_->wake().tx_ready) return;
+  transport::PortCredits credits = fresh_credits(now);
+  const std::uint32_t all_ports = credits.free_mask();
+  const std::size_t call = std::min<std::size_t>(s_.burst, 32);
+  std::size_t sent = 0;
+  bool last_asked = false;
+  bool exhausted = false;
+  while (sent < 32 && !exhausted) {
+    const std::size_t asked = std::min<std::size_t>(call, 32 - sent);
+    const std::size_t n = send_burst(now, credits, asked, last_asked);
+    sent += n;
+    exhausted = n < asked;
+  }
+  if (sent > 0 && exhausted && credits.free_mask() == all_ports && !last_asked)
+    violate("D3", "the last packet before the QP falls silent does not ask for an acknowledgement");
+  idle_rounds_ = sent == 0 ? idle_rounds_ + 1 : 0;
+  // ready but nothing to send: no usable EV on a free port. A real host would poll on; here it costs events
+  next_round_ = now + (idle_rounds_ > 8 ? s_.policy.base_rtt : plan_.round);
+}
+
+}  // namespace mrc::property

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Seeded random runs of two QPs over a channel that does everything wrong; invariants I1 to I10.
+//
+//   property_test                   the normal test run
+//   property_test --seed=N          one seed, with its trace; exit code 1 when it breaks a rule
+//   property_test --burst=1 --seed=N   the same, one descriptor a call
+//   property_test --seeds=N         N seeds instead of the default
+//   MRC_PROPERTY_SEEDS=N            the same from outside, for slow (sanitizer) builds
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "run.h"
+
+namespace mrc::property {
+namespace {
+
+std::uint64_t g_seeds = 4000;
+std::string g_program = "property_test";  // NOLINT: for the replay line
+
+std::string replay(std::uint64_t seed) {
+  return "  replay: " + g_program + " --seed=" + std::to_string(seed);
+}
+
+TEST(Property, EveryInvariantHoldsOnRandomSeeds) {
+  std::uint64_t packets = 0, retransmissions = 0, failures = 0;
+  std::uint64_t of_kind[kKinds] = {};
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t seed = 1; seed <= g_seeds && failures < 5; ++seed) {
+    const Scenario s = make_scenario(seed);
+    ++of_kind[static_cast<int>(s.kind)];
+    const RunResult result = run(s);
+    packets += result.packets;
+    retransmissions += result.retransmissions;
+    if (result.ok) continue;
+    ++failures;
+    ADD_FAILURE() << result.failure << "\n" << describe(s) << replay(seed);
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::printf("seeds 1..%llu: %llu packets, %llu retransmissions, %.1f s, %.0f seeds/s\n",
+              static_cast<unsigned long long>(g_seeds), static_cast<unsigned long long>(packets),
+              static_cast<unsigned long long>(retransmissions), took.count(),
+              static_cast<double>(g_seeds) / took.count());
+  for (int k = 0; k < kKinds; ++k) {
+    std::printf("  %s: %llu\n", name_of(static_cast<Kind>(k)), static_cast<unsigned long long>(of_kind[k]));
+    if (g_seeds < 400) continue;
+    EXPECT_GT(of_kind[k], 0U) << "no run of this kind: the seeds prove nothing about it";
+  }
+  EXPECT_GT(packets, 0U);
+  EXPECT_GT(retransmissions, 0U) << "the channel never hurt anybody";
+}
+
+/// I8 and "bursts are an interface": 32 descriptors per call or one at a time, the same packets leave.
+TEST(Property, BurstsOf32AndOf1GiveTheSameTrace) {
+  for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
+    const Scenario s = make_scenario(seed);
+    const RunResult whole = run(s);
+    const RunResult single = run(s, {.burst = 1});
+    ASSERT_GT(whole.trace_events, 0U);
+    ASSERT_EQ(whole.trace_hash, single.trace_hash)
+        << "I8: bursts of 1 differ from bursts of 32; " << single.failure << "\n"
+        << describe(s) << replay(seed);
+  }
+}
+
+/// I8: first PSN, MSN, RQMSN, rcvd_bytes and clock moved by a constant, so that wraps fall elsewhere in the
+/// run.
+TEST(Property, ShiftingNumbersAndClockGivesTheSameTrace) {
+  for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
+    const Scenario s = make_scenario(seed);
+    const RunResult plain = run(s);
+    const auto number_shift = static_cast<std::int32_t>((seed * 0x3457F) & 0xFFFFFF);
+    const Duration clock_shift = kTick * static_cast<std::int64_t>(seed * 7919 % 65536);
+    const RunResult shifted = run(s, {.number_shift = number_shift, .clock_shift = clock_shift});
+    ASSERT_EQ(plain.trace_hash, shifted.trace_hash)
+        << "I8: serial numbers + " << number_shift << ", clock + " << clock_shift.ns
+        << " ns changed the trace; " << shifted.failure << "\n"
+        << describe(s) << replay(seed);
+  }
+}
+
+/// 70 000 messages without payload: MSN and RQMSN wrap (16 bits), half of them consume a receive.
+TEST(Property, MessageNumbersWrap) {
+  Scenario s = make_scenario(7, Kind::kBenign);
+  s.side[0].messages.assign(70'000, {.length_bytes = 0});
+  for (std::size_t i = 0; i < s.side[0].messages.size(); ++i)
+    s.side[0].messages[i].immediate = i > 60'000 || i % 16 != 0;
+  s.side[1].messages.clear();
+  s.side[0].limits.max_send_wr = 128;
+  s.side[0].cwnd_bytes = 1 << 20;
+  s.side[0].port_credits = 16;
+  const RunResult result = run(s);
+  EXPECT_TRUE(result.ok) << result.failure;
+  EXPECT_GT(result.packets, 70'000U);
+}
+
+int print_seed(std::uint64_t seed, RunOptions options) {
+  const Scenario s = make_scenario(seed);
+  std::fputs(describe(s).c_str(), stdout);
+  options.trace = stdout;
+  const RunResult result = run(s, options);
+  std::printf("%llu packets, %llu retransmissions, %.3f us\n",
+              static_cast<unsigned long long>(result.packets),
+              static_cast<unsigned long long>(result.retransmissions),
+              static_cast<double>(result.virtual_time.ns) / 1000.0);
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed),
+              result.ok ? "ok" : result.failure.c_str());
+  return result.ok ? 0 : 1;
+}
+
+}  // namespace
+
+int main_of_property_test(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  g_program = argv[0];
+  if (const char* seeds = std::getenv("MRC_PROPERTY_SEEDS")) g_seeds = std::strtoull(seeds, nullptr, 10);
+  RunOptions options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    const auto number = [&arg] { return std::strtoull(arg.substr(arg.find('=') + 1).data(), nullptr, 10); };
+    if (arg.starts_with("--seed=")) return print_seed(number(), options);
+    if (arg.starts_with("--burst=")) {
+      options.burst = static_cast<std::uint32_t>(number());
+    } else if (arg.starts_with("--seeds=")) {
+      g_seeds = number();
+    } else {
+      std::fprintf(stderr, "property_test: unknown argument %s; --seed=N or --seeds=N\n", argv[i]);
+      return 2;
+    }
+  }
+  if (g_seeds == 0) {
+    std::fprintf(stderr,
+                 "property_test: 0 seeds test nothing; --seeds=N or MRC_PROPERTY_SEEDS=N with N > 0\n");
+    return 2;
+  }
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace mrc::property
+
+int main(int argc, char** argv) {
+  return mrc::property::main_of_property_test(argc, argv);
+}

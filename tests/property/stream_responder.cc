@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judging what the responder does with packets and what it says about them.
+#include <algorithm>
+
+#include "stream.h"
+#include "violation.h"
+
+namespace mrc::property {
+
+using transport::Access;
+using transport::WriteVerdict;
+
+Access Stream::access(const wire::WriteView& write) const {
+  const std::int64_t i = index_of(write.bth.psn);
+  if (s_.bad_message < 0 || sender_ != 0 || i < 0 || i > max_sent_) return Access::kOk;
+  return records_[static_cast<std::size_t>(i)].message == static_cast<std::uint32_t>(s_.bad_message)
+             ? Access::kDenied
+             : Access::kOk;
+}
+
+void Stream::on_arrival(const wire::WriteView& write, const wire::RxMeta& meta, WriteVerdict verdict,
+                        const transport::Qp& qp) {
+  const std::int64_t i = index_of(write.bth.psn);
+  if (i < 0 || i > max_sent_) violate("wire", "PSN ", write.bth.psn.value(), " arrived and was never sent");
+  Record& r = records_[static_cast<std::size_t>(i)];
+  const bool alive = qp.state() == transport::QpState::kRts || qp.state() == transport::QpState::kRtr;
+  if (verdict == WriteVerdict::kPlace && r.accepted)
+    violate("I4", "PSN index ", i, " is to be written a second time");
+  if (verdict == WriteVerdict::kPlace && i - cack_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit)
+    violate("D2", "PSN index ", i, " accepted outside the window above ", cack_);
+  if (verdict == WriteVerdict::kPlace && access(write) == Access::kDenied)
+    violate("D17", "PSN index ", i, " is to be placed though access is denied");
+  if (verdict == WriteVerdict::kDuplicate && !r.accepted)
+    violate("I5", "PSN index ", i, " was called a duplicate and never accepted");
+  const bool placement_lags = i - placed_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit;
+  if (alive && verdict == WriteVerdict::kDrop && !placement_lags)
+    violate("I5", "PSN index ", i, " inside the window was dropped");
+
+  if (verdict != WriteVerdict::kDrop) {
+    std::rotate(r.arrivals.begin(), r.arrivals.end() - 1, r.arrivals.end());
+    r.arrivals[0] = {meta.entropy, write.tx_timestamp};
+  }
+  if (verdict != WriteVerdict::kPlace) return;
+  r.accepted = true;
+  if (!r.known) accepted_unknown_bytes_ += r.nominal;
+  received_bytes_ += r.nominal;
+  max_received_ = std::max(max_received_, i);
+  if (i > cack_) ++out_of_order_;
+  while (cack_ < max_received_ && records_[static_cast<std::size_t>(cack_ + 1)].accepted) {
+    ++cack_;
+    --out_of_order_;
+  }
+}
+
+void Stream::on_trimmed_arrival(const wire::TrimmedView& packet, const wire::RxMeta& meta) {
+  auto& arrivals = records_[static_cast<std::size_t>(index_of(packet.bth.psn))].arrivals;
+  std::rotate(arrivals.begin(), arrivals.end() - 1, arrivals.end());
+  arrivals[0] = {meta.entropy, packet.tx_timestamp};
+}
+
+void Stream::place(Psn psn, const std::vector<std::uint8_t>& payload) {
+  const std::int64_t i = index_of(psn);
+  Record& r = records_[static_cast<std::size_t>(i)];
+  const Message& m = messages_[r.message];
+  if (m.closed && !payload.empty())
+    violate("I4", "PSN index ", i, " is written after message ", r.message, " completed");
+  std::copy(payload.begin(), payload.end(),
+            target_.begin() + static_cast<std::ptrdiff_t>(m.target + r.offset));
+  r.in_memory = true;
+  while (placed_ < max_received_ && records_[static_cast<std::size_t>(placed_ + 1)].in_memory) ++placed_;
+  while (in_memory_upto_ < messages_.size() && messages_[in_memory_upto_].last <= placed_) ++in_memory_upto_;
+}
+
+void Stream::check_bitmap(const wire::SackView& sack, std::int64_t cack) const {
+  const std::int64_t base = index_of(sack.sack_base());
+  for (int bit = 0; bit < 64; ++bit) {
+    const std::int64_t i = base + bit;
+    const bool set = ((sack.sack_bitmap >> bit) & 1U) != 0;
+    const bool truth = i <= cack || (i <= max_received_ && records_[static_cast<std::size_t>(i)].accepted);
+    if (set != truth)
+      violate("I6", "SACK bit ", bit, " (PSN index ", i, ", cack ", cack, ") is ", set, ", accepted is ",
+              truth);
+  }
+}
+
+/// D5: the walk shows the oldest hole again and again.
+void Stream::check_walk(const wire::SackView& sack, std::int64_t cack) {
+  if (max_received_ == cack) {
+    walk_hole_ = -1;
+    return;
+  }
+  const std::int64_t hole = cack + 1;
+  const std::int64_t base = index_of(sack.sack_base());
+  const bool shown = base <= hole && hole < base + 64;
+  walk_unshown_ = hole == walk_hole_ && !shown ? walk_unshown_ + 1 : 0;
+  walk_hole_ = hole;
+  const std::int64_t most = std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit / 64 + 1;
+  if (walk_unshown_ > most)
+    violate("I6", "the hole at PSN index ", hole, " was not shown by ", walk_unshown_, " SACKs in a row");
+}
+
+void Stream::on_sack_sent(const wire::SackView& sack, const transport::Qp& qp) {
+  const std::int64_t cack = index_of(sack.cack_psn);
+  if (sack.cack_psn != qp.cack_psn() || cack != cack_)
+    violate("I6", "SACK says cack index ", cack, ", accepted without a hole are ", cack_);
+  check_bitmap(sack, cack);
+  check_walk(sack, cack);
+  const RcvdUnits units =
+      s_.policy.first_rcvd_bytes + static_cast<std::int32_t>((received_bytes_ + 255) >> 8);
+  if (sack.rcvd_bytes != units)
+    violate("I6", "rcvd_bytes is ", sack.rcvd_bytes.value(), ", must be ", units.value());
+  if (sack.ooo_count != std::min<std::int64_t>(out_of_order_, 0x7FFF))
+    violate("I6", "ooo_count is ", sack.ooo_count, ", must be ", out_of_order_);
+  if (sack.pr) return;
+  const std::int64_t trigger = index_of(sack.ack_psn());
+  if (trigger < 0) return;  // cack before the first packet, offset 0 for an old duplicate (D4)
+  const Record& r = records_[static_cast<std::size_t>(trigger)];
+  if (!r.accepted) violate("I6", "SACK names PSN index ", trigger, " as received");
+  if (sack.ack_psn_offset == 0) return;
+  const bool arrived = std::any_of(r.arrivals.begin(), r.arrivals.end(), [&](const auto& a) {
+    return a.first == sack.entropy && a.second == sack.tx_timestamp;
+  });
+  if (!arrived && r.arrivals.back().first == 0)
+    violate("MRC 7.5.2.1", "SACK of PSN index ", trigger, " mirrors entropy ", sack.entropy,
+            " and timestamp ", sack.tx_timestamp.value(), ", no such packet arrived");
+}
+
+void Stream::on_nack_sent(const wire::NackView& nack) const {
+  const std::int64_t i = index_of(nack.nack_psn);
+  if (i < 0 || i > max_sent_) violate("MRC 7.5.3", "NACK of PSN index ", i, " that was never sent");
+  if (nack.reason == wire::NackReason::kNoBitmap &&
+      i - placed_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit)
+    return;  // placement lags: nowhere to note the packet
+  const bool trimmed =
+      nack.reason == wire::NackReason::kTrimmed || nack.reason == wire::NackReason::kTrimmedLasthop;
+  if (!trimmed)
+    violate("MRC 7.5.3", "NACK with reason ", static_cast<int>(nack.reason), " inside the window");
+  if (!peer_.trim_nack) violate("MRC 7.5.3", "NACK of a trimmed packet though TRIM_NACK is off");
+}
+
+void Stream::on_ack_sent(const wire::AckView& ack) const {
+  const std::int64_t upto = index_of(ack.psn) - (ack.is_ack() ? 0 : 1);
+  if (upto > placed_) violate("D4", "PSN index ", upto, " acknowledged, in memory is all up to ", placed_);
+  if ((ack.is_ack() && upto == placed_ && ack.msn != in_memory_upto_) || ack.msn > in_memory_upto_)
+    violate("D4", "AETH.msn is ", ack.msn, ", messages in memory are ", in_memory_upto_);
+}
+
+}  // namespace mrc::property
