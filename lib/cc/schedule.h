@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedule states of a congestion controller (MRC Figure 4, C24: names as in UET) and the counts that drive
-// them.
+// Schedule states of a congestion controller (MRC Figure 4, with the names of UET, C24) and the counts that
+// drive them.
 #pragma once
 
 #include <cassert>

@@ -103,7 +103,7 @@ void EvSet::on_mark(EvIndex ev, wire::EvMark mark, Time now) {
     ++counters_.skip_marks;
     transition(ev, EvState::kSkip, EvCause::kMark, now);
   } else if (mark == wire::EvMark::kAlwaysSkip) {
-    demote(ev, EvCause::kMark, now);  // C38: never sent by us, always honoured
+    demote(ev, EvCause::kMark, now);  // never sent by us, always honoured (C38)
   }
 }
 
@@ -149,7 +149,7 @@ void EvSet::on_probe_answer(EvIndex ev, wire::EvMark mark, Time now) {
     return;
   }
   h.returned = now;
-  transition(ev, EvState::kGood, EvCause::kProbeOk, now);  // C13: m = 1 counts as success
+  transition(ev, EvState::kGood, EvCause::kProbeOk, now);  // m = 1 counts as success (C13)
   ++counters_.recovered;
 }
 

@@ -22,7 +22,7 @@ TEST(Qpcc, V23_NegativeInflight) {
   }
 }
 
-TEST(Qpcc, V25_SendTests) {
+TEST(Qpcc, V25_SendTests) {  // D2
   const auto may = [](SendTest test, std::int64_t inflight) {
     Qpcc q(FixedWindow(8192), test);
     q.on_sent(inflight);
@@ -81,7 +81,7 @@ class V27 : public ::testing::Test {
   Schedule schedule;
 };
 
-TEST_F(V27, ScheduleStates) {
+TEST_F(V27, ScheduleStates) {  // C24
   EXPECT_EQ(schedule.state(), SchedState::kIdle);
   schedule.new_data(3 * 4096);
   EXPECT_EQ(now(), SchedState::kReady);

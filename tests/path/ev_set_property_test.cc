@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random histories of one EV set against the invariants of the EV machine (rules, invariant 9), judged from
+// Random histories of one EV set against the invariants of the EV machine (I9), judged from
 // outside: states before and after each call. A failing seed prints itself.
 #include <gtest/gtest.h>
 

@@ -63,7 +63,7 @@ std::vector<Transition> transitions() {
   return {
       {"good_m0", good, mark(EvMark::kNone), good},
       {"good_m1", good, mark(EvMark::kSkipOnce), skip},
-      {"good_m2", good, mark(EvMark::kAlwaysSkip), bad},
+      {"good_m2", good, mark(EvMark::kAlwaysSkip), bad},  // C38
       {"good_m3_as_m0", good, mark(EvMark::kReserved), good},
       {"good_trimmed", good, trimmed, skip},
       {"good_loss", good, loss, bad},

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlacementCase{"udp_B_v4", EvFormat::kUdp, EvOrder::kB, false, 0x1234, 0, 0x12340000}),
     [](const auto& param_info) { return param_info.param.name; });
 
-// C36: the reflected form of an SRv6 EV is private to the sender; ours leads back to the index.
+// The reflected form of an SRv6 EV is private to the sender (C36); ours leads back to the index.
 TEST(EvTable, Srv6EntropyLeadsBackToTheIndex) {
   for (const EvFormat format : {EvFormat::kSrv6, EvFormat::kSrv6Srh}) {
     const std::vector<EvValue> same(kMaxEvs, value_of({0xFC, 0, 1, 2, 3, 4, 5, 6}));
