@@ -79,8 +79,10 @@ bool Requestor::tx_ready() const {
 Time Requestor::deadline() const {
   if (ctx_.state != QpState::kRts) return Time::never();
   Time d = ctx_.ev_set.next_probe_deadline();
-  // Stalled for want of an EV: the next moment at which a condemned one may serve (D9).
-  if (!stall_deadline_.is_never()) d = earlier(d, earlier(stall_deadline_, ctx_.ev_set.next_fallback()));
+  // Stalled for want of an EV: the next moment at which a condemned one may serve (D9), unless what was
+  // stalled is known received by now.
+  if (!stall_deadline_.is_never()) d = earlier(d, stall_deadline_);
+  if (!stall_deadline_.is_never() && tx_ready()) d = earlier(d, ctx_.ev_set.next_fallback());
   if (!waiting()) return d;
   if (sent_count_ != 0) d = earlier(d, packet_deadline_);
   if (held_count_ != 0) d = earlier(d, held_deadline_);

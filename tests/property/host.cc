@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bring_up.h"
 #include "violation.h"
 
 namespace mrc::property {
@@ -29,17 +30,7 @@ void Host::start(Time now) {
   qp_ =
       std::make_unique<transport::Qp>(0x100000 + static_cast<std::uint32_t>(index_), plan_.limits, s_.policy,
                                       table_, qpcc_, mix64(s_.seed * 5 + static_cast<std::uint64_t>(index_)));
-  using namespace transport;
-  const std::array<std::pair<QpState, std::uint32_t>, 3> steps = {{
-      {QpState::kInit, kAttrState | kAttrEvProfileId | kAttrCcProfileId | kAttrHint},
-      {QpState::kRtr, kAttrState | kAttrAv | kAttrPathMtu | kAttrDestQpn | kAttrRqPsn | kAttrMaxWimmDest |
-                          kAttrMprDest | kAttrCap},
-      {QpState::kRts, kAttrState | kAttrSqPsn | kAttrMaxWimm | kAttrMpr | kAttrRetryCnt | kAttrTimeout},
-  }};
-  for (const auto& [state, mask] : steps) {
-    const auto done = qp_->modify(state, plan_.attr, mask, now);
-    if (!done) violate("MRC 6.1", "modify to state ", static_cast<int>(state), ": ", done.error().message);
-  }
+  bring_up(*qp_, plan_.attr, now);
   for (const path::EvIndex ev : plan_.denied) qp_->ev_set().set_state(ev, path::EvState::kDenied, now);
   last_state_ = qp_->state();
   last_unack_ = qp_->unack_psn();
@@ -63,7 +54,6 @@ void Host::receive(Packet packet, Time now) {
 
 void Host::handle(Packet& p, Time now) {
   if (!p.bytes.empty() && !codec_.decode(p)) return;
-  seen_.marks += p.meta.ce && p.is_data() ? 1 : 0;
   const auto tell = [&](const char* what) {
     trace_.event(since_start(now), index_, what, {{"port", p.meta.port}, {"ce", p.meta.ce}});
   };
@@ -89,6 +79,7 @@ void Host::handle(Packet& p, Time now) {
   } else {
     tell("rx-probe");
     ++seen_.probes;
+    seen_.marks += p.meta.ce ? 1 : 0;
     qp_->on_probe(std::get<wire::ProbeView>(p.view), p.meta);
   }
   out_.check_inflight(*qp_);
@@ -102,6 +93,7 @@ void Host::on_write(const Packet& p, const wire::WriteView& write, Time now) {
                 {"ce", p.meta.ce},
                 {"verdict", static_cast<int>(verdict)}});
   ++seen_.writes;
+  seen_.marks += p.meta.ce && verdict != transport::WriteVerdict::kDrop ? 1 : 0;  // a NACK bears no mark
   in_.on_arrival(write, p.meta, verdict, *qp_);
   if (verdict != transport::WriteVerdict::kPlace) return;
   if (plan_.placing.ns == 0) {
