@@ -66,25 +66,21 @@ std::uint32_t encode_sack(const HeaderTemplate& path, const SendMeta& meta, cons
                           std::uint8_t* end) {
   std::uint8_t* p = begin_control(path, meta, meta.dqp, Opcode::kSack,
                                   flags_psn(false, sack.rtx, false, sack.cack_psn), kSackBytes, end);
-  Seth s{};
-  s.m_pr = static_cast<std::uint8_t>(static_cast<unsigned>(sack.m) << kSethMShift | (sack.pr ? kSethPr : 0U));
-  s.ack_psn_offset = static_cast<std::uint16_t>(sack.ack_psn_offset);
-  s.entropy = sack.entropy;
-  s.spdcid = sack.spdcid;
-  s.dpdcid = sack.dpdcid;
-  s.cack_psn = sack.cack_psn.value();
-  s.cc_type_fl = static_cast<std::uint8_t>(sack.cc_type << 4 | (sack.cc_fl & 0x0F));
-  s.mpr = sack.mpr;
-  s.sack_offset = static_cast<std::uint16_t>(sack.sack_offset);
-  s.sack_bitmap = sack.sack_bitmap;
-  CcState cc{};
-  cc.tx_timestamp = static_cast<std::uint16_t>(sack.tx_timestamp.value());
-  cc.ooo_count = sack.ooo_count & 0x7FFF;
-  cc.restore_pen =
-      static_cast<std::uint8_t>((sack.restore_cwnd ? kCcRestore : 0U) | (sack.rcv_cwnd_pen & 0x7F));
-  cc.rcvd_bytes = sack.rcvd_bytes.value();
-  store_header(p, s);
-  store_header(p + sizeof s, cc);
+  // Straight words, not a struct: built on the stack its small stores would stall the copy out of it.
+  const auto half = [](auto v) { return std::uint32_t{static_cast<std::uint16_t>(v)}; };
+  const std::uint32_t m_pr = static_cast<std::uint32_t>(sack.m) << kSethMShift | (sack.pr ? kSethPr : 0U);
+  const std::uint32_t cc_type_fl = std::uint32_t{sack.cc_type} << 4 | (sack.cc_fl & 0x0FU);
+  const std::uint32_t restore_pen = (sack.restore_cwnd ? kCcRestore : 0U) | (sack.rcv_cwnd_pen & 0x7FU);
+  store_be32(p, m_pr << 16 | half(sack.ack_psn_offset));
+  store_be32(p + offsetof(Seth, entropy), sack.entropy);
+  store_be32(p + offsetof(Seth, spdcid), half(sack.spdcid) << 16 | sack.dpdcid);
+  store_be32(p + offsetof(Seth, reserved), sack.cack_psn.value());
+  store_be32(p + offsetof(Seth, cc_type_fl),
+             cc_type_fl << 24 | half(sack.mpr) << 16 | half(sack.sack_offset));
+  store_be64(p + offsetof(Seth, sack_bitmap), sack.sack_bitmap);
+  p += sizeof(Seth);
+  store_be32(p, half(sack.tx_timestamp.value()) << 16 | (sack.ooo_count & 0x7FFFU));
+  store_be32(p + offsetof(CcState, restore_pen), restore_pen << 24 | sack.rcvd_bytes.value());
   return path.prefix_bytes() + kSackBytes;
 }
 

@@ -12,11 +12,9 @@
 
 namespace mrc::wire {
 
-/// Longest run of headers that is masked in one go: IPv4 with options, UDP, and 48 bytes of MRC.
-inline constexpr std::uint32_t kMaxIcrcHeaderBytes = 128;
-
 /// CRC over the masked headers: `ip` is the (inner) IP header, `udp_offset` and `bytes` count from it.
-/// `bytes` reaches at least to the end of the BTH. Feed what follows to icrc_extend.
+/// `bytes` reaches at least to the end of the BTH; more is read where it lies. Feed what follows to
+/// icrc_extend.
 std::uint32_t icrc_begin(const std::uint8_t* ip, bool ipv6, std::uint32_t udp_offset, std::uint32_t bytes);
 /// CRC of `bytes` appended.
 std::uint32_t icrc_extend(std::uint32_t crc, std::span<const std::uint8_t> bytes);
