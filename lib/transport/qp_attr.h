@@ -62,6 +62,9 @@ enum QpAttrMask : std::uint32_t {
 /// each.
 struct QpPolicy {
   Duration base_rtt = microseconds(10);      ///< configured unloaded RTT; reo and retry pacing scale with it
+  /// Raise base_rtt to the smallest RTT seen: set too small, ordinary jitter would look like loss (D8). Off
+  /// where base_rtt is known exactly (simulator).
+  bool learn_base_rtt = true;
   bool use_timestamps = true;                ///< TSETH on every Write
   std::uint32_t sack_gen_threshold = 16384;  ///< SACK when the count reaches it (D5)
   std::uint32_t sack_min_add = 1024;

@@ -9,7 +9,7 @@ Requestor::Requestor(QpContext& context)
     : ctx_(context),
       sq_(context.limits.max_send_wr),
       window_(context.limits.max_mpr * kPsnsPerMprUnit),
-      rtt_(context.policy.base_rtt),
+      rtt_(context.policy.base_rtt, context.policy.learn_base_rtt),
       last_loss_(context.evs->size()) {}
 
 void Requestor::start(Time now) {
@@ -40,7 +40,7 @@ void Requestor::reset() {
   window_.reset();
   probes_.reset();
   gaps_.reset();
-  rtt_ = RttTracker(ctx_.policy.base_rtt);
+  rtt_ = RttTracker(ctx_.policy.base_rtt, ctx_.policy.learn_base_rtt);
   std::fill(last_loss_.begin(), last_loss_.end(), Time{});
   offset_bytes_ = wimm_inflight_ = wrs_since_ackreq_ = wimm_since_ackreq_ = 0;
   k_ = probe_run_ = tail_answers_ = 0;

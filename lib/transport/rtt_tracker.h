@@ -12,16 +12,18 @@ namespace mrc::transport {
 /// srtt, the reordering allowance reo, and the base RTT they scale with. Value type, one owner.
 class RttTracker {
  public:
-  explicit RttTracker(Duration configured_base) : configured_(configured_base), srtt_(configured_base) {}
+  RttTracker(Duration configured_base, bool learn)
+      : configured_(configured_base), srtt_(configured_base), learn_(learn) {}
 
   /// One sample. `full_path`: from a Write; probes are smaller and never teach the base (D18).
   void add(Duration rtt, Time now, bool full_path);
   /// A loss that was none: tolerate more reordering (D9).
   void on_spurious(Time now);
 
-  /// The configured base RTT, or the smallest RTT seen when that is larger: a base that is set too small must
-  /// not turn ordinary jitter into losses.
-  [[nodiscard]] Duration base() const { return seen_ && smallest_ > configured_ ? smallest_ : configured_; }
+  /// The configured base RTT; with `learn` the smallest RTT seen when that is larger.
+  [[nodiscard]] Duration base() const {
+    return learn_ && seen_ && smallest_ > configured_ ? smallest_ : configured_;
+  }
   [[nodiscard]] Duration srtt() const { return srtt_; }
   /// clamp(1.25 x (largest - smallest of the last 4 base RTTs), base, 4 x base), x 1.5 a spurious loss (D8).
   [[nodiscard]] Duration reo(Time now) const {
@@ -50,6 +52,7 @@ class RttTracker {
   std::array<Slot, kSlots> slots_{};
   std::uint8_t current_ = 0;
   bool seen_ = false;
+  bool learn_;
 };
 
 }  // namespace mrc::transport
