@@ -122,6 +122,8 @@ class EvSet {
   void on_delivered(EvIndex ev, Time sent);                          ///< newest proof of delivery
   [[nodiscard]] Time proof(EvIndex ev) const { return proof_[ev]; }  ///< Time{0}: none yet
   void set_state(EvIndex ev, EvState state, Time now);               ///< MODIFY_EV_STATE: GOOD or DENIED
+  /// Whether both directions answer trims: known when a QP learns its peer's capabilities (D9).
+  void set_trimming(bool on) { config_.trimming = on; }
 
   /// A plane became unusable (local port down, or the peer's) or usable again. Its EVs keep their states and
   /// places, and do not count against ev_min_active (D9).

@@ -61,7 +61,7 @@ enum QpAttrMask : std::uint32_t {
 /// Policies and thresholds: every contested choice of chapter 8 that is the transport's, one named parameter
 /// each.
 struct QpPolicy {
-  Duration base_rtt = microseconds(10);      ///< configured unloaded RTT; reo and retry pacing scale with it
+  Duration base_rtt = microseconds(10);  ///< configured unloaded RTT; reo and retry pacing scale with it
   /// Raise base_rtt to the smallest RTT seen: set too small, ordinary jitter would look like loss (D8). Off
   /// where base_rtt is known exactly (simulator).
   bool learn_base_rtt = true;

@@ -9,8 +9,7 @@ Requestor::Requestor(QpContext& context)
     : ctx_(context),
       sq_(context.limits.max_send_wr),
       window_(context.limits.max_mpr * kPsnsPerMprUnit),
-      rtt_(context.policy.base_rtt, context.policy.learn_base_rtt),
-      last_loss_(context.evs->size()) {}
+      rtt_(context.policy.base_rtt, context.policy.learn_base_rtt) {}
 
 void Requestor::start(Time now) {
   cack_ = first_seq(ctx_.attr.sq_psn) - 1;
@@ -26,6 +25,7 @@ void Requestor::start(Time now) {
   // DATA TRIMMABLE only towards a responder that answers trims (1.15).
   data_class_ = ctx_.attr.trim_nack_dest ? ctx_.policy.data_class : wire::DscpClass::kNoTrim;
   rtx_class_ = ctx_.attr.trim_nack_dest ? ctx_.policy.rtx_class : wire::DscpClass::kNoTrim;
+  ctx_.ev_set.set_trimming(ctx_.attr.trim_nack && ctx_.attr.trim_nack_dest);  // D9
   update_attributes();
 }
 
@@ -41,7 +41,6 @@ void Requestor::reset() {
   probes_.reset();
   gaps_.reset();
   rtt_ = RttTracker(ctx_.policy.base_rtt, ctx_.policy.learn_base_rtt);
-  std::fill(last_loss_.begin(), last_loss_.end(), Time{});
   offset_bytes_ = wimm_inflight_ = wrs_since_ackreq_ = wimm_since_ackreq_ = 0;
   k_ = probe_run_ = tail_answers_ = 0;
   failure_ = WcStatus::kSuccess;

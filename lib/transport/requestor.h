@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "transport/poll_gaps.h"
 #include "transport/probe_table.h"
@@ -196,7 +195,6 @@ class Requestor {
   Time tail_since_ = Time::never();  // since then nothing but a Transport ACK is missing
   PollGaps gaps_;
   ProbeTable probes_;
-  std::vector<Time> last_loss_;  // per EV, D9 without trimming
 };
 
 }  // namespace mrc::transport

@@ -86,17 +86,10 @@ void Requestor::lose(Seq seq, RtxCause cause, Time now) {
   }
 }
 
-// D9: at once where trims tell congestion from failure; without trimming the second loss within 8 base RTTs.
+// The verdict is the EV set's (D9); a condemned EV is probed at once.
 bool Requestor::condemn(path::EvIndex ev, path::EvCause cause, Time now) {
-  if (ev == path::kNoEv) return false;
-  if (!ctx_.attr.trim_nack || !ctx_.attr.trim_nack_dest) {
-    Time& last = last_loss_[ev];
-    const bool second = last.ns != 0 && now - last <= rtt_.base() * 8;
-    last = now;
-    if (!second) return false;
-  }
   const bool bad = ctx_.ev_set.on_loss(ev, cause, now);
-  if (bad) probe_due_ = true;  // a reliability probe at once
+  probe_due_ = probe_due_ || bad;
   return bad;
 }
 

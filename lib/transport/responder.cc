@@ -226,9 +226,9 @@ void Responder::note_trigger(const ControlTrigger& trigger) {
 
 // Payload is in memory: placed passes every packet that is (D4).
 void Responder::placed(Psn psn) {
+  if (!ctx_.can_receive()) return;
   const Seq seq = unwrap(psn, placed_ + 1);
   assert(seq > placed_ && seq <= max_rcv_);
-  if (!ctx_.can_receive()) return;
   if (seq != placed_ + 1 || in_memory_.test(seq + 1)) {
     in_memory_.set(seq);
     while (in_memory_.test(placed_ + 1) && pass(placed_ + 1)) in_memory_.clear(placed_);
@@ -277,9 +277,10 @@ bool Responder::deliver(Seq seq) {
 }
 
 void Responder::place_failed(Psn psn, wire::Syndrome nak) {
+  if (!ctx_.can_receive()) return;
   const Seq seq = unwrap(psn, placed_ + 1);
   assert(seq > placed_ && seq <= max_rcv_);
-  if (ctx_.can_receive()) fail_at(seq, nak);
+  fail_at(seq, nak);
 }
 
 // Trims are known by DSCP alone; no ICRC protects them, so they only ever cause a NACK or a SACK (3.7, 1.14).

@@ -47,7 +47,9 @@ TEST_P(Segmentation, CutsAtPmtu) {
     EXPECT_TRUE(out[i].ts);
     EXPECT_EQ(out[i].tx_timestamp, tick_of(s.now));
     EXPECT_EQ(out[i].se, cut.imm && last);
-    if (cut.imm && last) { EXPECT_EQ(out[i].immdt, 0xFEEDU); }
+    if (cut.imm && last) {
+      EXPECT_EQ(out[i].immdt, 0xFEEDU);
+    }
   }
 }
 
@@ -61,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Cut{3000, false, {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteLast}, 952},
                       Cut{4096,
                           true,
-                          {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteMiddle, Opcode::kWriteLastImm},
+                          {Opcode::kWriteFirst, Opcode::kWriteMiddle, Opcode::kWriteMiddle,
+                           Opcode::kWriteLastImm},
                           1024}));
 
 TEST(Requestor, LongestMessageIsTakenALongerOneIsNot) {
@@ -242,7 +245,7 @@ TEST(Requestor, AckReqWhenTheWindowCloses) {
   const auto out = s.send();
   ASSERT_EQ(out.size(), 10U);
   EXPECT_TRUE(out.back().a);
-  EXPECT_TRUE(out[out.size() - 2].a);   // 40000 - 9 x 4184 < 4096
+  EXPECT_TRUE(out[out.size() - 2].a);  // 40000 - 9 x 4184 < 4096
   EXPECT_FALSE(out[out.size() - 3].a);
 }
 
@@ -271,7 +274,9 @@ TEST(Requestor, AckReqInTheSecondHalfOfTheSendQueue) {
   ASSERT_EQ(all.size(), 63U);
   std::size_t asked = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i < 31) { EXPECT_FALSE(all[i].a) << i; }
+    if (i < 31) {
+      EXPECT_FALSE(all[i].a) << i;
+    }
     asked += all[i].a ? 1 : 0;
   }
   EXPECT_GE(asked, 3U);

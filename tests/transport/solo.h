@@ -24,8 +24,8 @@ class Sender {
   }
 
   PostResult post(std::uint32_t length, bool imm = false, std::uint64_t id = 0) {
-    return qp.post_send({id, imm ? WrOpcode::kRdmaWriteWithImm : WrOpcode::kRdmaWrite, imm, length, 0x77, 0x10000,
-                         0x2000, imm ? 0xFEEDU : 0U});
+    return qp.post_send({id, imm ? WrOpcode::kRdmaWriteWithImm : WrOpcode::kRdmaWrite, imm, length, 0x77,
+                         0x10000, 0x2000, imm ? 0xFEEDU : 0U});
   }
   /// Everything that may be sent now, at most `limit` packets.
   std::vector<TxDesc> send(std::size_t limit = 100000, std::uint32_t up_mask = 0xF) {
@@ -79,7 +79,8 @@ class Sender {
     qp.on_nack(n, meta);
   }
   /// What a responder answers to a probe.
-  void answer(const ControlDesc& probe, Psn cack, std::uint64_t bits = 0, wire::EvMark mark = wire::EvMark::kNone) {
+  void answer(const ControlDesc& probe, Psn cack, std::uint64_t bits = 0,
+              wire::EvMark mark = wire::EvMark::kNone) {
     wire::SackView s;
     s.pr = true;
     s.m = mark;
@@ -138,7 +139,8 @@ class Receiver {
   }
 
   /// A one-packet Write with PSN first + index.
-  [[nodiscard]] wire::WriteView only(std::int32_t index, std::uint32_t length = 1024, bool imm = false) const {
+  [[nodiscard]] wire::WriteView only(std::int32_t index, std::uint32_t length = 1024,
+                                     bool imm = false) const {
     return packet(imm ? wire::Opcode::kWriteOnlyImm : wire::Opcode::kWriteOnly, index, length, length);
   }
   [[nodiscard]] wire::WriteView packet(wire::Opcode op, std::int32_t index, std::uint32_t payload,
@@ -163,7 +165,8 @@ class Receiver {
     return m;
   }
   /// Accepts and places.
-  WriteVerdict write(const wire::WriteView& w, std::uint8_t port = 0, bool ce = false, Access access = Access::kOk) {
+  WriteVerdict write(const wire::WriteView& w, std::uint8_t port = 0, bool ce = false,
+                     Access access = Access::kOk) {
     const WriteVerdict v = qp.on_write(w, meta(port, ce), access);
     if (v == WriteVerdict::kPlace) qp.placed(w.bth.psn);
     return v;
@@ -176,8 +179,12 @@ class Receiver {
     out.resize(qp.next_control(now, credits, out));
     return out;
   }
-  std::vector<wire::SackView> sacks() { return views<wire::SackView>(wire::Opcode::kSack, &ControlDesc::sack); }
-  std::vector<wire::NackView> nacks() { return views<wire::NackView>(wire::Opcode::kNack, &ControlDesc::nack); }
+  std::vector<wire::SackView> sacks() {
+    return views<wire::SackView>(wire::Opcode::kSack, &ControlDesc::sack);
+  }
+  std::vector<wire::NackView> nacks() {
+    return views<wire::NackView>(wire::Opcode::kNack, &ControlDesc::nack);
+  }
   std::vector<wire::AckView> acks() { return views<wire::AckView>(wire::Opcode::kAck, &ControlDesc::ack); }
   /// Drains control packets and keeps them for sacks(), nacks(), acks().
   void drain() { last = control(); }

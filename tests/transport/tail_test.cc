@@ -13,8 +13,8 @@ PairConfig config_1k() {
   return config;
 }
 
-// D14 line 13: everything is SACKed, the Transport ACK is lost: after two answered probes the last packet of the
-// oldest request is repeated, with rtx = a = 1 and not charged.
+// D14 line 13: everything is SACKed, the Transport ACK is lost: after two answered probes the last packet of
+// the oldest request is repeated, with rtx = a = 1 and not charged.
 TEST(Tail, LostTransportAckIsRepairedByARepeat) {
   Sender s(config_1k());
   s.post(3 * 1024);

@@ -36,7 +36,8 @@ TEST(RetryClock, Intervals) {
   EXPECT_FALSE(RetryClock(0, 7, 7).enabled());
 }
 
-// D13: silence: linear_cnt + exp_cnt retransmissions at the right times, then RETRY_EXC for the oldest request.
+// D13: silence: linear_cnt + exp_cnt retransmissions at the right times, then RETRY_EXC for the oldest
+// request.
 TEST(Timers, DeadChannelEndsAtTheComputedTime) {
   Sender s(timers(10, 2, 3));
   s.post(100, false, 1);
@@ -53,7 +54,9 @@ TEST(Timers, DeadChannelEndsAtTheComputedTime) {
     s.now = due;
     s.tick();
     s.control();
-    if (k < 5) { EXPECT_EQ(s.send().size(), 2U) << k; }
+    if (k < 5) {
+      EXPECT_EQ(s.send().size(), 2U) << k;
+    }
   }
   EXPECT_EQ(s.qp.state(), QpState::kError);
   EXPECT_EQ(s.qp.counters().timer_expiries, 6U);
