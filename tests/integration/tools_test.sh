@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# tools/doctor and tools/setup: words and exit codes, with what they look for present and hidden. Changes nothing.
+#
+#   tools_test.sh SOURCE_DIR
+set -u -o pipefail
+top=$1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# expect NAME CODE PATTERN COMMAND...: the exit code, and a line of its output.
+expect() {
+  local name=$1 code=$2 pattern=$3 got
+  shift 3
+  "$@" >"$work/out" 2>&1 </dev/null
+  got=$?
+  if [ $got != "$code" ] || ! grep -qE -- "$pattern" "$work/out"; then
+    echo "FAILED: $name: exit code $got (want $code), want a line '$pattern':"
+    sed 's/^/    /' "$work/out"
+    failed=1
+  else
+    echo "ok: $name"
+  fi
+}
+
+doctor=$top/tools/doctor
+setup=$top/tools/setup
+expect 'doctor finds this machine usable: the tests run on it' 0 '^doctor: usable$' "$doctor"
+cp "$work/out" "$work/doctor"
+for line in '^ok +DPDK +version [0-9]+\.' '^ok +EAL ' '^ok +drivers +ring vhost'; do
+  grep -qE "$line" "$work/doctor" || {
+    echo "FAILED: doctor without a line '$line'"
+    failed=1
+  }
+done
+# Every finding that asks for something is followed by its command.
+awk '/^(could|MISS)/ { if (want) bad = 1; want = 1; next } /^ / { want = 0 } END { exit bad || want }' "$work/doctor" || {
+  echo 'FAILED: a finding without a command'
+  failed=1
+}
+# DPDK out of sight.
+expect 'doctor without DPDK: exit code 1 and the command' 1 '^MISS +DPDK' env PKG_CONFIG_LIBDIR="$work" PKG_CONFIG_PATH="$work" "$doctor" --brief
+grep -qE '^ +tools/setup$' "$work/out" || {
+  echo 'FAILED: no command to install DPDK'
+  failed=1
+}
+if grep -q '^ok ' "$work/out"; then
+  echo 'FAILED: doctor --brief printed what is fine'
+  failed=1
+fi
+expect 'doctor refuses what it does not know' 2 "unknown argument '--fix'" "$doctor" --fix
+expect 'doctor --help' 0 'tools/doctor' "$doctor" --help
+
+expect 'setup status' 0 'packages to build: all' "$setup" status
+expect 'setup with everything installed is a no-op' 0 'packages: all [0-9]+ are installed' "$setup" --for build
+expect 'setup for an unknown purpose' 1 'give build, test or demo' "$setup" --for fun
+expect 'setup with a bad number' 1 'give a number of MiB' "$setup" --hugepages many
+expect 'setup with an unknown argument' 1 'see tools/setup --help' "$setup" --what ever
+expect 'setup undo with an unknown argument' 1 'undo takes --packages' "$setup" undo --all
+expect 'setup --help' 0 'tools/setup undo' "$setup" --help
+
+# A machine where nothing is installed: dpkg knows no package, and there is neither root nor sudo nor apt.
+mkdir "$work/bin"
+for name in bash sh env id sed awk grep sort comm cat mktemp rm cut tail head printf dirname; do
+  ln -s "$(command -v $name)" "$work/bin/$name"
+done
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/dpkg-query"
+chmod +x "$work/bin/dpkg-query"
+expect 'setup without apt names the packages' 1 'no apt-get here.*libdpdk-dev' env PATH="$work/bin" "$setup" --for build
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/apt-get"
+printf '#!/bin/sh\necho 1000\n' >"$work/fake-id"
+chmod +x "$work/bin/apt-get" "$work/fake-id"
+ln -sf "$work/fake-id" "$work/bin/id"
+expect 'setup without root or sudo says so' 1 'needs root.*libdpdk-dev' env PATH="$work/bin" "$setup" --for build
+expect 'setup status without packages' 1 'packages to build: missing.*libdpdk-dev' env PATH="$work/bin" "$setup" status
+exit $failed
