@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Movement: host rings -> fabric -> host rings. One thread.
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <sched.h>
@@ -8,6 +7,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "nic/clock.h"
 #include "virtual/impl.h"
 
 namespace mrc::virt {
@@ -171,20 +171,11 @@ std::size_t VirtualFabric::poll(Time now) {
   return impl_->poll(now);
 }
 
-namespace {
-/// The TSC from its zero, as lib/nic's workers see it.
-Time tsc_time() {
-  __extension__ using Wide = unsigned __int128;
-  static const std::uint64_t kNsPerTick =
-      static_cast<std::uint64_t>((Wide{1'000'000'000} << 32) / rte_get_tsc_hz());
-  return {static_cast<std::int64_t>((Wide{rte_rdtsc()} * kNsPerTick) >> 32)};
-}
-}  // namespace
-
 void VirtualFabric::run(const std::atomic<bool>& stop, bool yield) {
   const bool registered = rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() == 0;
+  const nic::TscClock clock;
   while (!stop.load(std::memory_order_relaxed)) {
-    if (impl_->poll(tsc_time()) == 0 && yield) sched_yield();
+    if (impl_->poll(clock.now()) == 0 && yield) sched_yield();
   }
   if (registered) rte_thread_unregister();
 }

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The run itself: traffic, the two mishaps, and what was measured.
+#include "demo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "demo_checks.h"
+#include "demo_world.h"
+#include "flow.h"
+
+namespace mrc::endpoint {
+namespace {
+
+constexpr std::uint64_t kMessageBytes = 1ULL << 20;
+constexpr std::uint32_t kSlots = 16;
+constexpr std::uint32_t kDepth = 12;
+constexpr std::uint64_t kCheckBudgetBytes = 128ULL << 10;  ///< a round, so that no poll waits long
+constexpr Duration kNoProgress = seconds(10);
+
+/// Posts messages and checks what arrived, a piece a round.
+class Traffic {
+ public:
+  Traffic(DemoWorld& world, const DemoOptions& o)
+      : world_(world), forget_(o.forget_message), send_(plan_of(o)), receive_(send_.plan(), world.target()) {
+    receive_.prepare();
+  }
+
+  /// Errors: a completion that is not success, a post that is refused for good.
+  Result<void> step() {
+    transport::Completion wc[16];
+    const std::size_t n = world_.worker(0).poll_cq(world_.qpn(0), wc);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (wc[i].status != transport::WcStatus::kSuccess) {
+        return Error{
+            fmt::format("message {} ended with status {}", wc[i].wr_id, static_cast<int>(wc[i].status))};
+      }
+      if (static_cast<std::int64_t>(send_.completed()) == forget_) forget(send_.completed());
+      send_.on_completed();
+    }
+    if (n != 0) receive_.announce(send_.completed());
+    receive_.check_some(kCheckBudgetBytes);
+    send_.on_released(receive_.released());
+    return send_.may_post() ? post() : Result<void>{};
+  }
+
+  [[nodiscard]] bool done() const { return send_.done() && receive_.idle(); }
+  [[nodiscard]] const ReceiveFlow& received() const { return receive_; }
+  [[nodiscard]] double progress() const {
+    return static_cast<double>(send_.completed()) / static_cast<double>(send_.plan().iterations);
+  }
+
+ private:
+  static FlowPlan plan_of(const DemoOptions& o) {
+    FlowPlan p;
+    p.key.seed = o.seed;
+    p.size_bytes = p.stride_bytes = kMessageBytes;
+    p.slots = kSlots;
+    p.depth = kDepth;
+    p.iterations = (o.bytes + kMessageBytes - 1) / kMessageBytes;
+    return p;
+  }
+
+  Result<void> post() {
+    const std::uint64_t message = send_.post();
+    const std::uint64_t offset = send_.slot_offset(message);
+    PatternKey key = send_.plan().key;
+    key.message = message;
+    fill_pattern(key, 0, world_.source() + offset, kMessageBytes);
+    transport::WorkRequest wr;
+    wr.wr_id = message;
+    wr.length_bytes = kMessageBytes;
+    wr.rkey = world_.target_keys().rkey;
+    wr.local = reinterpret_cast<std::uintptr_t>(world_.source() + offset);
+    wr.remote_va = reinterpret_cast<std::uintptr_t>(world_.target() + offset);
+    const nic::PostStatus s = world_.worker(0).post_send(world_.qpn(0), world_.source_keys().lkey, wr);
+    if (s == nic::PostStatus::kOk) return {};
+    send_.unpost();
+    if (s == nic::PostStatus::kQueueFull) return {};
+    return Error{fmt::format("message {} was refused with status {}", message, static_cast<int>(s))};
+  }
+
+  /// As if one packet of it had never been placed.
+  void forget(std::uint64_t message) {
+    PatternKey key = send_.plan().key;
+    key.message = message;
+    fill_poison(key, kMessageBytes / 2, world_.target() + send_.slot_offset(message) + kMessageBytes / 2,
+                4096);
+  }
+
+  DemoWorld& world_;
+  const std::int64_t forget_;
+  SendFlow send_;
+  ReceiveFlow receive_;
+};
+
+/// The path of a plane that most EVs take.
+std::uint32_t busiest_path(const DemoWorld& world, std::uint32_t plane, std::uint32_t paths) {
+  std::uint32_t best = 0;
+  for (std::uint32_t p = 1; p < paths; ++p) {
+    if (world.evs_on(plane, p).size() > world.evs_on(plane, best).size()) best = p;
+  }
+  return best;
+}
+
+/// A quarter of the data before the death, and the path stays dead until its death was noticed and a good
+/// while longer; then it returns, and the run ends only when data was seen on it again.
+class Director {
+ public:
+  Director(StoryTeller& story, const DemoOptions& o) : story_(story), options_(o) {}
+
+  void step(double progress, const transport::Qp& sender, Time now) {
+    story_.step(sender, now);
+    if (!killed_ && progress >= 0.25) {
+      killed_ = true;
+      story_.take_down();
+      if (options_.spare_path) story_.bring_up();
+    }
+    const bool seen_enough = story_.detected() && story_.repaired() && progress >= 0.5 &&
+                             now - story_.down_at() > options_.delay * 2 * 40;
+    if (killed_ && !revived_ && (options_.spare_path || seen_enough || progress >= 0.8)) {
+      revived_ = true;
+      story_.bring_up();
+    }
+  }
+
+ private:
+  StoryTeller& story_;
+  const DemoOptions& options_;
+  bool killed_ = false;
+  bool revived_ = false;
+};
+
+Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director) {
+  double last_progress = -1;
+  Time moved_at = world.now();
+  while (!traffic.done()) {
+    if (auto r = traffic.step(); !r) return r;
+    world.poll();
+    const Time now = world.now();
+    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), now);
+    const double progress = traffic.progress();
+    if (progress != last_progress) {
+      last_progress = progress;
+      moved_at = now;
+    } else if (now - moved_at > kNoProgress) {
+      return Error{fmt::format("no message was completed for {} s", kNoProgress.ns / 1'000'000'000)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DemoReport> run_demo(const DemoOptions& o) {
+  DemoWorldConfig wc;
+  wc.seed = o.seed;
+  wc.planes = o.planes;
+  wc.paths = o.paths;
+  wc.delay = o.delay;
+  wc.memory_bytes = kMessageBytes * kSlots;
+  auto made = DemoWorld::create(wc);
+  if (!made) return made.error();
+  DemoWorld& world = **made;
+
+  DemoReport r;
+  r.options = o;
+  r.base_rtt = o.delay * 2;
+  r.dead_plane = o.planes > 1 ? 1 : 0;
+  r.lossy_plane = o.planes > 2 ? 2 : 0;
+  r.dead_path = busiest_path(world, r.dead_plane, o.paths);
+  r.lossy_path = busiest_path(world, r.lossy_plane, o.paths);
+  if (r.lossy_plane == r.dead_plane && r.lossy_path == r.dead_path)
+    r.lossy_path = (r.lossy_path + 1) % o.paths;
+  world.net().set_path_loss(r.lossy_plane, r.lossy_path, o.loss);
+  StoryTeller story(world.net(), r.dead_plane, r.dead_path, world.evs_on(r.dead_plane, r.dead_path));
+
+  Traffic traffic(world, o);
+  Director director(story, o);
+  const Time start = world.now();
+  if (auto moved = move_all(world, traffic, director); !moved) return moved.error();
+  r.seconds = static_cast<double>((world.now() - start).ns) * 1e-9;
+  r.bytes_verified = traffic.received().bytes_checked();
+  r.messages_bad = traffic.received().bad();
+  r.first_bad = traffic.received().first_bad();
+  r.death = story.story();
+  r.longest_absence = story.longest_absence();
+  if (auto measured = measure(world, r); !measured) return measured.error();
+  return r;
+}
+
+}  // namespace mrc::endpoint

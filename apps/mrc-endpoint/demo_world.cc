@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "demo_world.h"
+
+#include <numeric>
+
+#include "base/rng.h"
+#include "path/profile.h"
+
+namespace mrc::endpoint {
+
+namespace {
+
+/// Every plane its address, as the endpoint's configuration gives them; the MACs are the fabric's.
+nic::NicConfig nic_config(const config::EndpointConfig& c, const virt::VirtualFabric& net, unsigned host) {
+  nic::NicConfig n;
+  n.seed = c.seed + host;
+  n.max_pmtu = c.qp.attr.path_mtu;
+  n.udp_port = c.net.udp_port;
+  n.ev_order = c.ev.order;
+  n.hop_limit = c.net.hop_limit;
+  for (std::uint32_t plane = 0; plane < net.planes(); ++plane) {
+    nic::PlanePort p;
+    p.dpdk_port = net.port_id(host, plane);
+    p.mac = net.mac(host, plane);
+    p.ips = {*IpAddress::parse(c.planes[plane].ip)};
+    n.planes.push_back(p);
+  }
+  return n;
+}
+
+Result<path::EvTable> make_evs(const config::EndpointConfig& c) {
+  path::EvProfile p;
+  p.format = c.ev.format;
+  p.order = c.ev.order;
+  p.ev_count = c.ev.count;
+  p.seed = c.seed;
+  p.api_ports.resize(c.planes.size());
+  std::iota(p.api_ports.begin(), p.api_ports.end(), std::uint8_t{1});
+  return path::build_table(p);
+}
+
+}  // namespace
+
+DemoWorld::DemoWorld(const DemoWorldConfig& config)
+    : config_(config), source_(config.memory_bytes), target_(config.memory_bytes) {}
+
+DemoWorld::~DemoWorld() {
+  settle();
+}
+
+Result<std::unique_ptr<DemoWorld>> DemoWorld::create(const DemoWorldConfig& config) {
+  std::unique_ptr<DemoWorld> world(new DemoWorld(config));
+  if (auto r = world->open(); !r) return r.error();
+  return world;
+}
+
+Result<void> DemoWorld::open() {
+  config::EndpointConfig c;
+  c.seed = config_.seed;
+  c.plane_count = config_.planes;
+  virt::VirtualConfig v;
+  v.planes = config_.planes;
+  v.paths = config_.paths;
+  v.path.delay = config_.delay;
+  v.forwarding.mode = fabric::Forwarding::kModulo;  // so that a path can be named by its source ports
+  v.seed = config_.seed;
+  auto net = virt::VirtualFabric::create(v);
+  if (!net) return net.error();
+  net_ = *std::move(net);
+  // Both ends poll on one thread: the round trip is the distance and a few rounds of work.
+  c.qp.policy.base_rtt = config_.delay * 2;
+  c.qp.policy.ev.base_rtt = c.qp.policy.base_rtt;
+  config::EndpointConfig of_host[2] = {c, c};
+  config::fill_addresses(of_host[0], 2);
+  config::fill_addresses(of_host[1], 1);
+  auto evs = make_evs(of_host[0]);
+  if (!evs) return evs.error();
+  evs_ = std::make_shared<const path::EvTable>(*std::move(evs));
+  for (unsigned host = 0; host < 2; ++host) {
+    if (auto r = open_nic(host, of_host[host]); !r) return r;
+  }
+  return connect(of_host[0]);
+}
+
+Result<void> DemoWorld::open_nic(unsigned host, const config::EndpointConfig& c) {
+  auto nic = nic::Nic::create(nic_config(c, *net_, host));
+  if (!nic) return nic.error();
+  nics_[host] = *std::move(nic);
+  nic::QpParams params;
+  params.limits = c.qp.limits;
+  params.policy = c.qp.policy;
+  params.evs = evs_;
+  // The window covers what the fabric's distance holds; the MPR window is the other bound.
+  params.fixed_window_bytes = std::int64_t{c.qp.attr.mpr} * kPsnsPerMprUnit * c.qp.attr.path_mtu;
+  auto qpn = nics_[host]->create_qp(0, params);
+  if (!qpn) return qpn.error();
+  qpns_[host] = *qpn;
+  auto keys = host == 0 ? nics_[0]->register_memory(source_.data(), source_.size(), nic::kAccessLocal)
+                        : nics_[1]->register_memory(target_.data(), target_.size(), nic::kAccessRemoteWrite);
+  if (!keys) return keys.error();
+  (host == 0 ? source_keys_ : target_keys_) = *keys;
+  return {};
+}
+
+Result<void> DemoWorld::connect(const config::EndpointConfig& c) {
+  Rng rng(config_.seed);
+  const Psn first[2] = {Psn{static_cast<std::uint32_t>(rng.next())},
+                        Psn{static_cast<std::uint32_t>(rng.next())}};
+  for (unsigned host = 0; host < 2; ++host) {
+    transport::QpAttr attr = c.qp.attr;
+    attr.dest_qpn = qpns_[1 - host];
+    attr.sq_psn = first[host];
+    attr.rq_psn = first[1 - host];
+    std::vector<nic::PeerPlane> peer;
+    for (unsigned p = 0; p < config_.planes; ++p) peer.push_back(nics_[1 - host]->address(0, p));
+    if (auto r = nics_[host]->connect_qp(qpns_[host], attr, peer); !r) return r;
+  }
+  return {};
+}
+
+void DemoWorld::poll() {
+  worker(0).poll();
+  net_->poll(clock_.now());
+  worker(1).poll();
+  net_->poll(clock_.now());
+}
+
+std::vector<path::EvIndex> DemoWorld::evs_on(std::uint32_t plane, std::uint32_t path) const {
+  std::vector<path::EvIndex> found;
+  for (std::size_t i = 0; i < evs_->size(); ++i) {
+    const auto ev = static_cast<path::EvIndex>(i);
+    if ((*evs_)[i].port == plane && path_of(ev) == path) found.push_back(ev);
+  }
+  return found;
+}
+
+bool DemoWorld::settle() {
+  bool balanced = true;
+  for (auto& nic : nics_) {
+    if (nic != nullptr) nic->drain();
+  }
+  net_->drain();
+  for (auto& nic : nics_) balanced = nic != nullptr && nic->mbuf_account().balanced() && balanced;
+  return balanced && net_->fabric().conserves() && net_->fabric().in_flight() == 0;
+}
+
+}  // namespace mrc::endpoint
