@@ -77,6 +77,38 @@ inline std::uint32_t masked_crc(const std::uint8_t* ip, const Mask<Bytes>& m) {
   return crc32(0, scratch, sizeof scratch);
 }
 
+/// CRC of the ones in front alone: every packet starts from here.
+constexpr std::uint32_t pseudo_crc() {
+  std::uint32_t crc = 0xFFFFFFFF;
+  for (std::uint32_t i = 0; i < kPseudoBytes * 8; ++i) crc = (crc >> 1) ^ ((crc & 1) == 0 ? 0xEDB88320U : 0U);
+  return ~crc;
+}
+constexpr std::uint32_t kSeed = pseudo_crc();
+static_assert(kSeed == 0x2144DF1C);  // zlib's crc32 of eight 0xFF
+
+// What is short as a whole is masked as a whole and takes one CRC instead of two in a row, whose latencies
+// would add up: small messages, control packets, and the headers of long ones.
+constexpr std::uint32_t kShortBytes = 128;
+struct ShortMask {
+  alignas(kVectorBytes) std::uint8_t bytes[kShortBytes]{};
+  constexpr ShortMask(bool ipv6, std::uint32_t udp_offset) { mask(bytes, ipv6, udp_offset); }
+};
+constexpr ShortMask kShortIpv4(false, sizeof(Ipv4Header));
+constexpr ShortMask kShortIpv6(true, sizeof(Ipv6Header));
+
+inline std::uint32_t short_crc(const std::uint8_t* ip, const ShortMask& m, std::uint32_t bytes) {
+  assert(bytes >= kVectorBytes && bytes <= kShortBytes);
+  alignas(kVectorBytes) std::uint8_t scratch[kShortBytes];
+  const auto mask_at = [&](std::uint32_t i) {
+    const Vector v = load(ip + i) | load(m.bytes + i);
+    std::memcpy(scratch + i, &v, sizeof v);
+  };
+  for (std::uint32_t i = 0; i + kVectorBytes <= bytes; i += kVectorBytes) mask_at(i);
+  if (bytes % kVectorBytes != 0)
+    mask_at(bytes - kVectorBytes);  // overlaps: nothing behind the packet is read
+  return crc32(kSeed, scratch, bytes);
+}
+
 /// IPv4 with options: rare, byte by byte. Covers all headers through the BTH.
 std::uint32_t masked_crc_with_options(const std::uint8_t* ip, std::uint32_t udp_offset,
                                       std::uint32_t covered) {
@@ -103,6 +135,9 @@ inline Begun begin(const std::uint8_t* ip, bool ipv6, std::uint32_t udp_offset) 
 /// CRC over `bytes` bytes from the IP header on, all in one piece.
 inline std::uint32_t crc_through(const std::uint8_t* ip, bool ipv6, std::uint32_t udp_offset,
                                  std::uint32_t bytes) {
+  if (bytes <= kShortBytes && udp_offset == (ipv6 ? sizeof(Ipv6Header) : sizeof(Ipv4Header))) {
+    return short_crc(ip, ipv6 ? kShortIpv6 : kShortIpv4, bytes);
+  }
   const Begun b = begin(ip, ipv6, udp_offset);
   return crc32(b.crc, ip + b.covered, bytes - b.covered);
 }
