@@ -82,7 +82,8 @@ struct NicConfig {
   std::uint32_t handover_ring = 1024;  ///< entries a pair of workers
   std::uint32_t capture_ring = 0;      ///< frames a worker may hold for the capture reader; 0: capture off
   std::uint32_t capture_snap_bytes = 256;
-  std::uint64_t seed = 1;  ///< keys and EV shuffles
+  bool stage_timing = false;  ///< fill WorkerStats::stage_ticks; costs about a dozen TSC reads an iteration
+  std::uint64_t seed = 1;     ///< keys and EV shuffles
 };
 
 /// Where a QP's peer is on one plane. `mac` is the next hop's, exchanged or configured.

@@ -77,6 +77,16 @@ struct HandOver {
 };
 using HandOverRing = SpscRing<HandOver>;
 
+/// One packet of a received burst, between the passes over it.
+struct Arrival {
+  rte_mbuf* m;
+  std::size_t plane;
+  std::span<const std::uint8_t> frame;
+  wire::FrameView f;
+  wire::DropReason r;
+  bool icrc_checked;
+};
+
 /// One plane as one worker uses it.
 struct WorkerPort {
   PortStage stage;
@@ -166,7 +176,10 @@ struct WorkerCore {
   HandOver tx_waiting{};                             ///< taken from tx_in, no room on its port yet
   std::unique_ptr<CaptureRing> capture;
   std::unique_ptr<std::uint8_t[]> linear;  ///< kLinearBytes
+  std::unique_ptr<Arrival[]> batch;        ///< kBurst
 
+  std::uint64_t stage_start = 0;
+  std::size_t first_plane = 0;  ///< whose packet comes first in the next batch
   Time last_poll;
   Time next_link_poll;
   WorkerStats stats;
@@ -182,6 +195,8 @@ struct WorkerCore {
     QpHome* home = slots[slot].get();
     return home != nullptr && home->qpn == qpn ? home : nullptr;
   }
+  /// The stage that ends here, when stages are timed.
+  void end_stage(Stage stage);
   /// Something happened to the QP: its wake() is read once at the end of the batch.
   void touch(QpHome& home) {
     if (home.dirty) return;
@@ -203,9 +218,24 @@ struct NicCore {
   MemoryTable memory;
   std::vector<std::unique_ptr<WorkerCore>> workers;
   std::vector<Worker> faces;
+  /// A stage that takes longer was interrupted: the CPU was away, and the time is not the stage's.
+  const std::uint64_t preempted_ticks = rte_get_tsc_hz() / 10'000;
   std::uint64_t qps_created = 0;
   std::uint32_t id = 0;  ///< names the pools
 };
+
+inline void WorkerCore::end_stage(Stage stage) {
+  if (!nic.config.stage_timing) [[likely]]
+    return;
+  const std::uint64_t tsc = rte_rdtsc();
+  const std::uint64_t ticks = tsc - stage_start;
+  stage_start = tsc;
+  if (ticks > nic.preempted_ticks) {
+    ++stats.stage_preemptions;
+  } else {
+    stats.stage_ticks[static_cast<std::size_t>(stage)] += ticks;
+  }
+}
 
 // ---- rx.cc
 /// One burst from every RX queue of ours and from the hand-over rings. Returns packets taken.
@@ -222,7 +252,8 @@ rte_mbuf* take_control_mbuf(WorkerCore& w);
 void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m);
 
 // ---- tx_encode.cc
-void encode_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d, rte_mbuf* m);
+/// One mbuf a descriptor; all are staged.
+void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc> descs, rte_mbuf** mbufs);
 /// False: no mbuf, or no way to address it; the packet is lost and what caused it will come again.
 bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c);
 /// Stages a control frame whose headers end at kPayloadOffset and whose trailer follows.

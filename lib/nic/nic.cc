@@ -171,7 +171,8 @@ WorkerCore::WorkerCore(NicCore& n, unsigned i, Time start)
       generations(n.config.max_qps_per_worker + 1),
       wheel(n.config.max_qps_per_worker + 1, start),
       ready(n.config.max_qps_per_worker + 1),
-      linear(std::make_unique<std::uint8_t[]>(kLinearBytes)) {
+      linear(std::make_unique<std::uint8_t[]>(kLinearBytes)),
+      batch(std::make_unique<Arrival[]>(kBurst)) {
   dirty.reserve(slots.size());
   control.reserve(slots.size());
   completion.reserve(slots.size());

@@ -38,21 +38,22 @@ bool linearize(WorkerCore& w, const rte_mbuf* m, Bytes& out) {
   return at == m->pkt_len;
 }
 
-/// Destination and source addresses of the (inner) IP header against what the plane and the QP say.
-bool address_is(const IpAddress& ip, bool v6, const std::uint8_t* wanted) {
-  return ip.v6 == v6 && std::memcmp(ip.bytes.data(), wanted, v6 ? 16 : 4) == 0;
+/// Constant lengths: two loads and a compare, no call.
+bool same_ip(const IpAddress& ip, bool v6, const std::uint8_t* wanted) {
+  if (ip.v6 != v6) return false;
+  return v6 ? std::memcmp(ip.bytes.data(), wanted, 16) == 0 : std::memcmp(ip.bytes.data(), wanted, 4) == 0;
 }
 bool is_for_us(const PlanePort& plane, Bytes frame, const FrameView& f) {
   if (std::memcmp(frame.data(), plane.mac.bytes.data(), 6) != 0) return false;
   const std::uint8_t* dst = frame.data() + f.ip_offset + (f.ipv6 ? 24 : 16);
   for (const IpAddress& ip : plane.ips) {
-    if (address_is(ip, f.ipv6, dst)) return true;
+    if (same_ip(ip, f.ipv6, dst)) return true;
   }
   return false;
 }
 bool is_from_peer(const QpHome& home, std::size_t plane, Bytes frame, const FrameView& f) {
   return plane < home.peer_ips.size() &&
-         address_is(home.peer_ips[plane], f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
+         same_ip(home.peer_ips[plane], f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
 }
 
 /// Write: the check of the target stands before on_write (D17), the payload before placed().
@@ -104,21 +105,41 @@ DropReason take_control(QpHome& home, Bytes frame, const FrameView& f, const wir
   }
 }
 
+/// Short frames are checked in the first pass, where the CRCs of a burst overlap. The payload of long ones is
+/// read just before it is copied.
+constexpr std::uint32_t kShortFrameBytes = 512;
+
+bool icrc_ok(const WorkerCore& w, const Arrival& a) {
+  return a.icrc_checked || w.nic.config.icrc == IcrcMode::kIgnore || wire::check_icrc(a.frame, a.f).ok();
+}
+
+/// First pass: headers and, of short frames, the ICRC. Touches no QP.
+void inspect(WorkerCore& w, Arrival& a) {
+  a.frame = bytes_of(a.m);
+  a.icrc_checked = false;
+  a.r = decode_frame(a.frame, w.nic.decode, a.f);
+  if (a.r != DropReason::kNone || !a.f.has_icrc || worker_of(a.f.dqp) != w.index) return;
+  if (a.frame.size() > kShortFrameBytes || w.nic.config.icrc == IcrcMode::kIgnore) return;
+  a.icrc_checked = true;
+  if (!wire::check_icrc(a.frame, a.f).ok()) a.r = DropReason::kIcrc;
+}
+
 /// A packet whose home is here.
-DropReason deliver(WorkerCore& w, std::size_t plane, Bytes frame, const FrameView& f, Time now) {
+DropReason deliver(WorkerCore& w, const Arrival& a, Time now) {
+  const FrameView& f = a.f;
   QpHome* home = w.find(f.dqp);
   if (home == nullptr) return DropReason::kUnknownQp;
-  if (!is_from_peer(*home, plane, frame, f)) return DropReason::kNotForUs;
-  const wire::RxMeta meta{now, f.entropy, static_cast<std::uint8_t>(plane), f.ce, f.trim};
+  if (!is_from_peer(*home, a.plane, a.frame, f)) return DropReason::kNotForUs;
+  const wire::RxMeta meta{now, f.entropy, static_cast<std::uint8_t>(a.plane), f.ce, f.trim};
   if (f.trim != wire::Trim::kNone) {  // no ICRC is left to check (1.14)
     wire::TrimmedView view;
-    const DropReason r = decode_trimmed(frame, f, view);
+    const DropReason r = decode_trimmed(a.frame, f, view);
     if (r != DropReason::kNone) return r;
     home->qp.on_trimmed(view, meta);
   } else {
-    if (w.nic.config.icrc == IcrcMode::kVerify && !wire::check_icrc(frame, f).ok()) return DropReason::kIcrc;
-    const DropReason r =
-        is_write(f.bth.opcode) ? take_write(w, *home, frame, f, meta) : take_control(*home, frame, f, meta);
+    if (!icrc_ok(w, a)) return DropReason::kIcrc;
+    const DropReason r = is_write(f.bth.opcode) ? take_write(w, *home, a.frame, f, meta)
+                                                : take_control(*home, a.frame, f, meta);
     if (r != DropReason::kNone) return r;
   }
   w.touch(*home);
@@ -127,61 +148,62 @@ DropReason deliver(WorkerCore& w, std::size_t plane, Bytes frame, const FrameVie
 }
 
 /// True: the mbuf went to its home worker and is no longer ours.
-bool hand_over(WorkerCore& w, unsigned home, std::size_t plane, rte_mbuf* m, DropReason& r) {
+bool hand_over(WorkerCore& w, unsigned home, Arrival& a) {
   if (home >= w.nic.workers.size()) {
-    r = DropReason::kUnknownQp;
+    a.r = DropReason::kUnknownQp;
     return false;
   }
-  if (!w.nic.workers[home]->rx_in[w.index]->push(HandOver{m, plane})) {
-    r = DropReason::kNoWorker;
+  if (!w.nic.workers[home]->rx_in[w.index]->push(HandOver{a.m, a.plane})) {
+    a.r = DropReason::kNoWorker;
     return false;
   }
   ++w.stats.handed_out;
   return true;
 }
 
-/// One packet. True: the mbuf is to be freed.
-bool take_packet(WorkerCore& w, std::size_t plane, rte_mbuf* m, Time now, bool handed) {
-  Bytes frame = bytes_of(m);
-  DropReason r = DropReason::kNone;
-  FrameView f;
-  if (m->nb_segs > 1 && !linearize(w, m, frame)) {
-    r = DropReason::kLength;
-  } else {
-    r = decode_frame(frame, w.nic.decode, f);
+/// Second pass, one packet. True: the mbuf is to be freed. `handed`: it came from another worker.
+bool finish(WorkerCore& w, Arrival& a, Time now, bool handed) {
+  if (a.m->nb_segs > 1) [[unlikely]] {
+    a.icrc_checked = false;
+    a.r = linearize(w, a.m, a.frame) ? decode_frame(a.frame, w.nic.decode, a.f) : DropReason::kLength;
   }
-  if (r == DropReason::kNone) {
-    if (!is_for_us(w.nic.config.planes[plane], frame, f)) {
-      r = DropReason::kNotForUs;
-    } else if (f.dqp == wire::kEndpointDqp) {
-      r = answer_endpoint(w, plane, frame, f);
-    } else if (worker_of(f.dqp) != w.index && !handed) {
-      if (hand_over(w, worker_of(f.dqp), plane, m, r)) return false;
+  if (a.r == DropReason::kNone) {
+    if (!is_for_us(w.nic.config.planes[a.plane], a.frame, a.f)) {
+      a.r = DropReason::kNotForUs;
+    } else if (a.f.dqp == wire::kEndpointDqp) {
+      a.r = answer_endpoint(w, a.plane, a.frame, a.f);
+    } else if (worker_of(a.f.dqp) != w.index && !handed) {
+      if (hand_over(w, worker_of(a.f.dqp), a)) return false;
     } else {
-      r = deliver(w, plane, frame, f, now);
+      a.r = deliver(w, a, now);
     }
-  } else if ((r == DropReason::kEthertype || r == DropReason::kNotUdp) &&
-             answer_neighbours(w, plane, frame)) {
-    r = DropReason::kNone;
+  } else if ((a.r == DropReason::kEthertype || a.r == DropReason::kNotUdp) &&
+             answer_neighbours(w, a.plane, a.frame)) {
+    a.r = DropReason::kNone;
   }
-  if (r != DropReason::kNone) w.stats.drops.add(r);
+  if (a.r != DropReason::kNone) w.stats.drops.add(a.r);
   if (w.capture != nullptr) [[unlikely]]
-    capture_frame(w, now, plane, false, r, m);
+    capture_frame(w, now, a.plane, false, a.r, a.m);
   return true;
 }
 
-/// Prefetch pass, then process; what is not handed over is freed in one go.
-void take_burst(WorkerCore& w, std::size_t plane, std::span<rte_mbuf*> burst, Time now) {
-  for (rte_mbuf* m : burst) rte_prefetch0(rte_pktmbuf_mtod(m, void*));
+/// Passes over a burst: prefetch, inspect, finish. What one pass stores the next loads when it has long left
+/// the store buffer, and independent packets overlap. What is not handed over is freed in one go.
+void take_burst(WorkerCore& w, std::span<Arrival> burst, Time now, bool handed) {
+  for (const Arrival& a : burst) {  // headers lie in the first two lines
+    rte_prefetch0(rte_pktmbuf_mtod(a.m, void*));
+    rte_prefetch0(rte_pktmbuf_mtod_offset(a.m, void*, 64));
+  }
+  for (Arrival& a : burst) inspect(w, a);
+  w.end_stage(Stage::kInspect);
   std::array<rte_mbuf*, kBurst> done;
   unsigned n = 0;
-  PortStats& stats = w.stats.ports[plane];
-  for (rte_mbuf* m : burst) {
-    stats.rx_bytes += m->pkt_len;
-    if (take_packet(w, plane, m, now, false)) done[n++] = m;
+  for (Arrival& a : burst) {
+    if (finish(w, a, now, handed)) done[n++] = a.m;
   }
-  stats.rx_pkts += burst.size();
+  w.end_stage(Stage::kDeliver);
   rte_pktmbuf_free_bulk(done.data(), n);
+  w.end_stage(Stage::kFree);
 }
 
 void note_drained(WorkerPort& port, std::size_t taken, Time now) {
@@ -198,41 +220,85 @@ void note_drained(WorkerPort& port, std::size_t taken, Time now) {
   }
 }
 
+/// The next packet of a batch; a full batch is processed.
+void collect(WorkerCore& w, std::size_t& filled, rte_mbuf* m, std::size_t plane, Time now, bool handed) {
+  w.batch[filled].m = m;
+  w.batch[filled].plane = plane;
+  if (++filled < kBurst) return;
+  take_burst(w, {w.batch.get(), kBurst}, now, handed);
+  filled = 0;
+}
+
 std::size_t take_handed_over(WorkerCore& w, Time now) {
   std::size_t total = 0;
   for (const auto& ring : w.rx_in) {
     if (ring == nullptr) continue;
-    std::array<HandOver, kBurst> burst;
-    const std::size_t n = ring->pop(burst);
-    for (std::size_t i = 0; i < n; ++i) {
-      rte_prefetch0(rte_pktmbuf_mtod(burst[i].m, void*));
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      if (take_packet(w, burst[i].plane, burst[i].m, now, true)) rte_pktmbuf_free(burst[i].m);
-    }
+    std::array<HandOver, kBurst> handed;
+    std::size_t filled = 0;
+    const std::size_t n = ring->pop(handed);
+    for (std::size_t i = 0; i < n; ++i) collect(w, filled, handed[i].m, handed[i].plane, now, true);
+    if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, true);
     w.stats.handed_in += n;
     total += n;
   }
   return total;
 }
 
-}  // namespace
+struct PortBurst {
+  std::size_t plane;
+  std::size_t n;
+  std::array<rte_mbuf*, kBurst> mbufs;
+};
 
-std::size_t receive_all(WorkerCore& w, Time now) {
-  std::size_t total = 0;
-  for (std::size_t p = 0; p < w.ports.size(); ++p) {
+/// One burst of every port. Returns the number of ports that had something.
+std::size_t poll_ports(WorkerCore& w, std::span<PortBurst> out, Time now) {
+  std::size_t ports = 0;
+  std::size_t p = w.first_plane;
+  for (std::size_t k = 0; k < w.ports.size(); ++k, p = p + 1 == w.ports.size() ? 0 : p + 1) {
     WorkerPort& port = w.ports[p];
     if (!port.polls_rx) continue;
-    std::array<rte_mbuf*, kBurst> burst;
-    const std::size_t n = port.rx_burst != nullptr
-                              ? port.rx_burst(port.dpdk_port, port.rx_queue, burst.data(), kBurst)
-                              : rte_eth_rx_burst(port.dpdk_port, port.rx_queue, burst.data(), kBurst);
-    note_drained(port, n, now);
-    if (n == 0) continue;
-    take_burst(w, p, {burst.data(), n}, now);
-    total += n;
+    PortBurst& b = out[ports];
+    b.plane = p;
+    b.n = port.rx_burst != nullptr ? port.rx_burst(port.dpdk_port, port.rx_queue, b.mbufs.data(), kBurst)
+                                   : rte_eth_rx_burst(port.dpdk_port, port.rx_queue, b.mbufs.data(), kBurst);
+    note_drained(port, b.n, now);
+    if (b.n == 0) continue;
+    PortStats& stats = w.stats.ports[p];
+    stats.rx_pkts += b.n;
+    for (std::size_t i = 0; i < b.n; ++i) stats.rx_bytes += b.mbufs[i]->pkt_len;
+    ++ports;
   }
-  return total + take_handed_over(w, now);
+  return ports;
+}
+
+}  // namespace
+
+// The ports' bursts are taken in turn, packet by packet: a peer that sprays evenly over planes in step with
+// us has sent in that order, so the packets come out nearly by PSN. Then the responder finds no holes and the
+// target is written in one run; port after port it would be left with three holes in every four packets. The
+// next batch starts with the plane after the one that came last.
+std::size_t receive_all(WorkerCore& w, Time now) {
+  std::array<PortBurst, kMaxPlanes> bursts;  // not initialised: n says what counts
+  const std::size_t ports = poll_ports(w, bursts, now);
+  w.end_stage(Stage::kRxBurst);
+  std::size_t total = 0;
+  std::size_t filled = 0;
+  std::size_t last_plane = 0;
+  bool any = ports != 0;
+  for (std::size_t i = 0; any; ++i) {
+    any = false;
+    for (std::size_t p = 0; p < ports; ++p) {
+      if (i >= bursts[p].n) continue;
+      any = true;
+      ++total;
+      last_plane = bursts[p].plane;
+      collect(w, filled, bursts[p].mbufs[i], last_plane, now, false);
+    }
+  }
+  if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, false);
+  if (total != 0) w.first_plane = last_plane + 1 == w.ports.size() ? 0 : last_plane + 1;
+  if (w.nic.workers.size() > 1) total += take_handed_over(w, now);
+  return total;
 }
 
 Time drained_until(const WorkerCore& w) {

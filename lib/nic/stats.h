@@ -32,6 +32,24 @@ struct EvStats {
   std::uint64_t tx_probes = 0;
 };
 
+/// Where an iteration spends its time; the boundaries at which the TSC is read when stage_timing is on.
+enum class Stage : std::uint8_t {
+  kPosts,      ///< application queues and bookkeeping
+  kRxBurst,    ///< the ports' receive calls
+  kInspect,    ///< decode; ICRC of short frames
+  kDeliver,    ///< ICRC of long frames, responder and requestor, copy into application memory
+  kFree,       ///< mbufs back to their pools
+  kSettle,     ///< wake-ups, timers, links, completions
+  kControl,    ///< SACK, NACK, ACK, probes: decided and encoded
+  kTransport,  ///< next_packets: windows, EVs, records
+  kEncode,     ///< headers, ICRC, copy out of application memory
+  kTxBurst,    ///< the ports' transmit calls
+};
+inline constexpr std::size_t kStages = 10;
+inline constexpr std::array<const char*, kStages> kStageNames = {"posts",  "rx_burst", "inspect", "deliver",
+                                                                 "free",   "settle",   "control", "transport",
+                                                                 "encode", "tx_burst"};
+
 /// Where the packets of one worker went. Conservation: sum of rx_pkts of the ports + handed_in ==
 /// handed_out + handed_out_dropped + delivered + neighbour + endpoint + sum of drops.
 struct WorkerStats {
@@ -49,7 +67,9 @@ struct WorkerStats {
   std::uint64_t control_dropped = 0;     ///< control packets without an mbuf or a place in the control share
   std::uint64_t payload_starved = 0;     ///< iterations without a free payload mbuf
   std::uint64_t capture_lost = 0;        ///< frames the capture ring had no room for
-  wire::DropCounters drops;              ///< by reason; sum of all but kNone takes part in conservation
+  std::array<std::uint64_t, kStages> stage_ticks{};  ///< TSC ticks by Stage; all 0 without stage_timing
+  std::uint64_t stage_preemptions = 0;               ///< stages left out because they took over 100 us
+  wire::DropCounters drops;  ///< by reason; sum of all but kNone takes part in conservation
   std::array<PortStats, kMaxPlanes> ports{};
 };
 

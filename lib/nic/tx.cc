@@ -119,7 +119,10 @@ void send_data(WorkerCore& w, transport::PortCredits& credits, Time now) {
     QpHome& home = *w.slots[slot];
     const std::size_t room = w.ready.empty() ? w.stashed : std::min(w.stashed, kQuantum);
     const std::size_t n = home.qp.next_packets(now, credits, {out.data(), room});
-    for (std::size_t i = 0; i < n; ++i) encode_data(w, home, out[i], w.stash[--w.stashed]);
+    w.end_stage(Stage::kTransport);
+    w.stashed -= n;
+    encode_data(w, home, {out.data(), n}, &w.stash[w.stashed]);
+    w.end_stage(Stage::kEncode);
     home.in_ready = false;  // settle() puts it back, at the end, when there is more
     w.touch(home);
   }
@@ -135,9 +138,13 @@ std::size_t transmit_all(WorkerCore& w, Time now) {
     credits.credits[p] = static_cast<std::uint16_t>(w.ports[p].stage.data_room());
     credits.up_mask |= (w.ports[p].up ? 1U : 0U) << p;
   }
+  w.end_stage(Stage::kTxBurst);
   if (!w.control.empty()) send_control(w, now);
+  w.end_stage(Stage::kControl);
   send_data(w, credits, now);
+  w.end_stage(Stage::kTransport);
   for (std::size_t p = 0; p < w.ports.size(); ++p) sent += flush(w, p);
+  w.end_stage(Stage::kTxBurst);
   return sent;
 }
 

@@ -49,12 +49,11 @@ bool control_bits(const WorkerCore& w, const QpHome& home, const transport::Cont
   return true;
 }
 
-}  // namespace
+/// Payloads up to this go through the cache twice at no cost.
+constexpr std::uint32_t kShortPayloadBytes = 256;
 
-// Encode, ICRC over the source while that brings it into the cache, copy, trailer.
-void encode_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d, rte_mbuf* m) {
-  assert(d.port < w.ports.size() && d.ev < home.evs->size());
-  const wire::HeaderTemplate& path = home.templates[d.port];
+std::uint32_t encode_headers(const WorkerCore& w, const QpHome& home, const transport::TxDesc& d,
+                             std::uint8_t* payload) {
   wire::WriteView view;
   view.bth = {d.opcode, d.se, d.a, d.rtx, d.ts, d.psn};
   view.rqmsn = d.rqmsn;
@@ -65,23 +64,52 @@ void encode_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d, rte_mb
   view.dmalen = d.dmalen;
   view.immdt = d.immdt;
   view.payload_bytes = d.payload_bytes;
-  std::uint8_t* payload = payload_of(m);
-  const std::uint32_t header_bytes =
-      encode_write(path, {home.dest_qpn, w.nic.dscp.tos(d.dscp), ev_bits(home, d.ev)}, view, payload);
-  std::uint32_t crc = icrc_of_headers(path, payload, header_bytes);
-  if (d.payload_bytes != 0) {
-    const auto* source = reinterpret_cast<const std::uint8_t*>(d.source);
-    crc = wire::icrc_extend(crc, {source, d.payload_bytes});
-    std::memcpy(payload, source, d.payload_bytes);
-  }
-  set_frame(m, header_bytes, d.payload_bytes + wire::seal_with(crc, payload, d.payload_bytes));
+  const wire::SendMeta meta{home.dest_qpn, w.nic.dscp.tos(d.dscp), ev_bits(home, d.ev)};
+  return encode_write(home.templates[d.port], meta, view, payload);
+}
 
+void count_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d) {
   EvStats& ev = home.ev_stats[d.ev];
   ++ev.tx_pkts;
   ev.tx_bytes += d.payload_bytes;
   ev.tx_rtx += d.rtx ? 1 : 0;
   ++w.stats.ports[d.port].tx_data_pkts;
-  stage(w, d.port, m);
+}
+
+}  // namespace
+
+// Two passes, so that the CRC does not read what is still in the store buffer: headers of all packets, then
+// ICRC and payload of each. A long payload is CRCed at its source, which brings it into the cache, then
+// copied; a short one is copied first and CRCed together with the headers.
+void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc> descs, rte_mbuf** mbufs) {
+  std::array<std::uint32_t, kBurst> header_bytes;
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    const transport::TxDesc& d = descs[i];
+    assert(d.port < w.ports.size() && d.ev < home.evs->size());
+    std::uint8_t* payload = payload_of(mbufs[i]);
+    header_bytes[i] = encode_headers(w, home, d, payload);
+    if (d.payload_bytes <= kShortPayloadBytes) {
+      std::memcpy(payload, reinterpret_cast<const std::uint8_t*>(d.source), d.payload_bytes);
+    }
+  }
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    const transport::TxDesc& d = descs[i];
+    std::uint8_t* payload = payload_of(mbufs[i]);
+    const wire::HeaderTemplate& path = home.templates[d.port];
+    std::uint32_t tail = 0;
+    if (d.payload_bytes <= kShortPayloadBytes) {
+      tail = wire::seal(path, payload, header_bytes[i], d.payload_bytes);
+    } else {
+      const auto* source = reinterpret_cast<const std::uint8_t*>(d.source);
+      std::uint32_t crc = icrc_of_headers(path, payload, header_bytes[i]);
+      crc = wire::icrc_extend(crc, {source, d.payload_bytes});
+      std::memcpy(payload, source, d.payload_bytes);
+      tail = wire::seal_with(crc, payload, d.payload_bytes);
+    }
+    set_frame(mbufs[i], header_bytes[i], d.payload_bytes + tail);
+    stage(w, d.port, mbufs[i]);
+    count_data(w, home, d);
+  }
 }
 
 bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c) {

@@ -80,15 +80,20 @@ std::size_t Worker::poll_at(Time now) {
   if (gap > w.nic.config.poll_gap_min && w.last_poll.ns != 0) [[unlikely]]
     move_deadlines(w, now, gap);
   w.last_poll = now;
+  if (w.nic.config.stage_timing) [[unlikely]]
+    w.stage_start = rte_rdtsc();
   if (!w.doors.empty()) take_posts(w);
+  w.end_stage(Stage::kPosts);
   std::size_t packets = receive_all(w, now);
   poll_links(w, now);
   settle(w);
   run_timers(w, drained_until(w), now);
   settle(w);
+  w.end_stage(Stage::kSettle);
   packets += transmit_all(w, now);
   settle(w);
   if (!w.doors.empty()) deliver_completions(w);
+  w.end_stage(Stage::kSettle);
   ++w.stats.polls;
   w.stats.polls_idle += packets == 0 ? 1 : 0;
   return packets;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "endpoint_bench/bench.h"
 
-#include <rte_cycles.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "base/rng.h"
+#include "limit/stopwatch.h"
 
 namespace mrc::perf {
 
@@ -39,8 +39,9 @@ std::shared_ptr<const path::EvTable> make_evs() {
   return table ? std::make_shared<const path::EvTable>(std::move(*table)) : nullptr;
 }
 
-nic::NicConfig make_config(const ring::RingPair& rings, unsigned end) {
+nic::NicConfig make_config(const ring::RingPair& rings, unsigned end, bool stage_timing) {
   nic::NicConfig c;
+  c.stage_timing = stage_timing;
   for (unsigned p = 0; p < kPlanes; ++p) {
     nic::PlanePort port;
     port.dpdk_port = rings.port(end, p);
@@ -53,23 +54,23 @@ nic::NicConfig make_config(const ring::RingPair& rings, unsigned end) {
 
 }  // namespace
 
-Result<std::unique_ptr<Ends>> Ends::create(const ring::RingPair& rings, std::size_t bytes,
-                                           std::uint16_t pmtu) {
+Result<std::unique_ptr<Ends>> Ends::create(const ring::RingPair& rings, std::size_t bytes, std::uint16_t pmtu,
+                                           bool stage_timing) {
   auto ends = std::unique_ptr<Ends>(new Ends(bytes));
   Rng rng(bytes);
   for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
     const std::uint64_t word = rng.next();
     std::memcpy(ends->source_.data() + i, &word, 8);
   }
-  if (auto r = ends->open(rings, pmtu); !r) return r.error();
+  if (auto r = ends->open(rings, pmtu, stage_timing); !r) return r.error();
   return ends;
 }
 
-Result<void> Ends::open(const ring::RingPair& rings, std::uint16_t pmtu) {
+Result<void> Ends::open(const ring::RingPair& rings, std::uint16_t pmtu, bool stage_timing) {
   std::array<std::vector<nic::PeerPlane>, 2> addresses;
   const auto evs = make_evs();
   for (unsigned e = 0; e < 2; ++e) {
-    auto nic = nic::Nic::create(make_config(rings, e));
+    auto nic = nic::Nic::create(make_config(rings, e, stage_timing));
     if (!nic) return nic.error();
     nics_[e] = std::move(*nic);
     nic::QpParams params;
@@ -111,7 +112,7 @@ double Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
   std::size_t at = 0;
   std::uint64_t posted = 0;
   std::uint64_t done = 0;
-  const std::uint64_t start = rte_rdtsc();
+  const Stopwatch watch;
   while (done < messages) {
     for (int burst = 0; burst < 64 && posted < messages; ++burst) {
       wr.wr_id = posted;
@@ -130,7 +131,7 @@ double Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
     }
     done += n;
   }
-  return static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
+  return watch.seconds();
 }
 
 bool Ends::verify(std::size_t bytes) const {

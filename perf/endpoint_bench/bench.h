@@ -35,7 +35,7 @@ class Buffer {
 class Ends {
  public:
   static Result<std::unique_ptr<Ends>> create(const ring::RingPair& rings, std::size_t bytes,
-                                              std::uint16_t pmtu);
+                                              std::uint16_t pmtu, bool stage_timing = false);
   ~Ends();
   Ends(const Ends&) = delete;
   Ends& operator=(const Ends&) = delete;
@@ -55,7 +55,7 @@ class Ends {
 
  private:
   Ends(std::size_t bytes) : source_(bytes), target_(bytes) {}
-  Result<void> open(const ring::RingPair& rings, std::uint16_t pmtu);
+  Result<void> open(const ring::RingPair& rings, std::uint16_t pmtu, bool stage_timing);
 
   Buffer source_;
   Buffer target_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // endpoint_bench: both ends of the endpoint on one core beside what the machine allows without a protocol.
 // The two are measured in turn, so that a machine that slows down slows both; ratios are taken within a pair.
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <sched.h>
 
@@ -12,6 +13,7 @@
 #include "endpoint_bench/bench.h"
 #include "endpoint_bench/c2c.h"
 #include "limit/limit.h"
+#include "limit/stopwatch.h"
 
 namespace mrc::perf {
 namespace {
@@ -39,6 +41,9 @@ struct Options {
   double min_mops = 0;
   std::string json;
   unsigned cpu = 0;
+  bool cpu_time = false;
+  bool endpoint_only = false;
+  bool stages = false;
 };
 
 struct Sample {
@@ -69,7 +74,7 @@ nlohmann::json to_json(const Summary& s) {
 }
 
 /// One scenario: pairs of (limit, endpoint), order alternating.
-Result<std::vector<Sample>> measure(const Scenario& s, const ring::RingPair& rings, int pairs) {
+Result<std::vector<Sample>> measure(const Scenario& s, const ring::RingPair& rings, const Options& o) {
   auto ends = Ends::create(rings, s.memory_bytes, s.pmtu);
   if (!ends) return ends.error();
   LimitConfig lc;
@@ -86,10 +91,11 @@ Result<std::vector<Sample>> measure(const Scenario& s, const ring::RingPair& rin
   const std::uint64_t packets = bytes / lc.payload_bytes;
 
   std::vector<Sample> samples;
-  for (int i = -1; i < pairs; ++i) {  // -1: both warm up, not counted
+  for (int i = -1; i < o.pairs; ++i) {  // -1: both warm up, not counted
     Sample x{};
     for (int half = 0; half < 2; ++half) {
       if ((half == 0) == (i % 2 == 0)) {
+        if (o.endpoint_only) continue;
         x.limit_s = (*limit)->run(packets, {source.data(), source.size()}, {target.data(), target.size()});
       } else {
         (*ends)->poison();
@@ -99,11 +105,44 @@ Result<std::vector<Sample>> measure(const Scenario& s, const ring::RingPair& rin
         }
       }
     }
-    if (x.limit_s <= 0) return Error{std::string(s.name) + ": the limit program saw a wrong CRC"};
+    if (x.limit_s <= 0 && !o.endpoint_only)
+      return Error{std::string(s.name) + ": the limit program saw a wrong CRC"};
     if (x.endpoint_s <= 0) return Error{std::string(s.name) + ": a write did not complete with success"};
     if (i >= 0) samples.push_back(x);
   }
   return samples;
+}
+
+/// Nanoseconds a packet of each stage, from a run of its own with the stages timed: the TSC reads cost too.
+Result<nlohmann::json> report_stages(const Scenario& s, const ring::RingPair& rings) {
+  auto ends = Ends::create(rings, s.memory_bytes, s.pmtu, true);
+  if (!ends) return ends.error();
+  std::array<nic::WorkerStats, 2> before;
+  (*ends)->run(s.messages / 4 + 1, s.message_bytes);
+  for (unsigned e = 0; e < 2; ++e) before[e] = (*ends)->nic(e).snapshot(0);
+  const double seconds = (*ends)->run(s.messages, s.message_bytes);
+  if (seconds <= 0) return Error{std::string(s.name) + ": a write did not complete with success"};
+  const double packets =
+      static_cast<double>(s.messages) * std::max<std::uint32_t>(1, s.message_bytes / s.pmtu);
+  const double ns_per_tick = 1e9 / static_cast<double>(rte_get_tsc_hz());
+  nlohmann::json out = nlohmann::json::object();
+  double total = 0;
+  std::printf("%-10s ns/packet     requestor responder\n", s.name);
+  for (std::size_t stage = 0; stage < nic::kStages; ++stage) {
+    std::array<double, 2> ns{};
+    for (unsigned e = 0; e < 2; ++e) {
+      const auto ticks = (*ends)->nic(e).snapshot(0).stage_ticks[stage] - before[e].stage_ticks[stage];
+      ns[e] = static_cast<double>(ticks) * ns_per_tick / packets;
+      total += ns[e];
+    }
+    out[nic::kStageNames[stage]] = {{"requestor_ns", ns[0]}, {"responder_ns", ns[1]}};
+    std::printf("           %-12s  %9.1f %9.1f\n", nic::kStageNames[stage], ns[0], ns[1]);
+  }
+  const double whole = seconds * 1e9 / packets;
+  std::printf("           %-12s  %9.1f (posting, polling completions, outside the workers)\n", "application",
+              whole - total);
+  out["application_ns"] = whole - total;
+  return out;
 }
 
 struct Verdict {
@@ -153,7 +192,8 @@ bool start_eal(unsigned cpu) {
 }
 
 int run(const Options& o) {
-  const C2c c2c = measure_c2c();
+  if (o.cpu_time) stopwatch_clock = StopwatchClock::kThreadCpu;
+  const C2c c2c = o.endpoint_only ? C2c{} : measure_c2c();
   if (!start_eal(o.cpu)) {
     std::fprintf(stderr, "endpoint_bench: EAL does not start on CPU %u; try --cpu\n", o.cpu);
     return 2;
@@ -165,22 +205,31 @@ int run(const Options& o) {
     std::fprintf(stderr, "endpoint_bench: %s\n", rings.error().message.c_str());
     return 2;
   }
+  const char* clock = o.cpu_time ? "CPU" : "wall";
   std::printf(
-      "one core (CPU %u) serves both ends: %u planes over ring ports, %u EVs, TSETH, ICRC verified; %d "
-      "pairs, "
-      "median (min..max); goodput\ncore to core: %s\n",
-      o.cpu, kPlanes, kEvs, o.pairs, c2c.text().c_str());
-  nlohmann::json out = {{"schema", "softmrc-bench-1"}, {"scenarios", nlohmann::json::array()}};
+      "one core (CPU %u) serves both ends: %u planes over ring ports, %u EVs, TSETH, ICRC verified\n"
+      "%d pairs, %s time, median (min..max); goodput; core to core: %s\n",
+      o.cpu, kPlanes, kEvs, o.pairs, clock, c2c.text().c_str());
+  nlohmann::json out = {
+      {"schema", "softmrc-bench-1"}, {"clock", clock}, {"scenarios", nlohmann::json::array()}};
   bool good = true;
   for (const Scenario& s : kScenarios) {
     if (!o.only.empty() && std::find(o.only.begin(), o.only.end(), s.name) == o.only.end()) continue;
-    const auto samples = measure(s, **rings, o.pairs);
+    const auto samples = measure(s, **rings, o);
     if (!samples) {
       std::fprintf(stderr, "endpoint_bench: %s\n", samples.error().message.c_str());
       return 1;
     }
-    const Verdict v = report(s, *samples, o);
+    Verdict v = report(s, *samples, o);
     good = good && v.good;
+    if (o.stages) {
+      auto stages = report_stages(s, **rings);
+      if (!stages) {
+        std::fprintf(stderr, "endpoint_bench: %s\n", stages.error().message.c_str());
+        return 1;
+      }
+      v.json["stages"] = *stages;
+    }
     out["scenarios"].push_back(v.json);
   }
   if (!o.json.empty()) {
@@ -208,6 +257,10 @@ int main(int argc, char** argv) {
   app.add_option("--min-mops", o.min_mops, "fail when fewer million writes a second complete at 64 B");
   app.add_option("--json", o.json, "write the results here as well");
   app.add_option("--cpu", o.cpu, "the core");
+  app.add_flag("--stages", o.stages, "also ns a packet by stage, from a run with stage timing (wall time)");
+  app.add_flag("--endpoint-only", o.endpoint_only, "leave the limit out: for profiling");
+  app.add_flag("--cpu-time", o.cpu_time,
+               "measure the thread's CPU time, not wall time: for a machine that is shared");
   CLI11_PARSE(app, argc, argv);
   return mrc::perf::run(o);
 }

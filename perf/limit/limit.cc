@@ -2,7 +2,6 @@
 #include "limit/limit.h"
 
 #include <isa-l/crc.h>
-#include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -11,6 +10,8 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+
+#include "limit/stopwatch.h"
 
 namespace mrc::perf {
 namespace {
@@ -89,7 +90,7 @@ double Limit::run(std::uint64_t packets, Walk source, Walk target) {
   std::uint64_t sent = 0;
   std::uint64_t got = 0;
   bool good = true;
-  const std::uint64_t start = rte_rdtsc();
+  const Stopwatch watch;
   while (sent < packets) {
     for (std::size_t p = 0; p < planes; ++p) send(p, share, source, source_at);
     sent += share * planes;
@@ -98,7 +99,7 @@ double Limit::run(std::uint64_t packets, Walk source, Walk target) {
   while (got < sent) {
     for (std::size_t p = 0; p < planes; ++p) good = receive(p, target, target_at, got) && good;
   }
-  const double seconds = static_cast<double>(rte_rdtsc() - start) / static_cast<double>(rte_get_tsc_hz());
+  const double seconds = watch.seconds();
   return good ? seconds : 0;
 }
 
