@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 
+#include "base/result.h"
 #include "fabric/packet.h"
+#include "fabric/topology.h"
 
 namespace mrc::fabric {
 
@@ -39,19 +41,41 @@ enum class PlaneEncoding : std::uint8_t {
   kInLocator,  ///< one /32 per plane
 };
 
-/// A 16-bit uSID plan: plane, tier and index side by side, widths by configuration.
+/// uSIDs from here on mean something on one switch only: its adjacencies (uA).
+inline constexpr std::uint16_t kFirstLocalUsid = 0xE000;
+
+/// A 16-bit uSID plan: plane (kInUsid), tier and index side by side. All but the widths is fixed:
+/// uN of a switch: tier code 1 + its tier, index its number in that tier and plane;
+/// a host: tier code 0, index its downlink number at its T0, the same at every T0;
+/// uA of a link: kFirstLocalUsid + its number among the links of its switch.
 struct UsidPlan {
   PlaneEncoding planes = PlaneEncoding::kInUsid;
   std::uint32_t locator = 0xFCBBBBBB;  ///< kInLocator: plane p has locator + (p << locator_plane_shift)
   std::uint8_t locator_plane_shift = 0;
-  std::uint8_t plane_bits = 3;  ///< kInUsid: the highest bits
-  std::uint8_t tier_bits = 2;   ///< below the plane; values: 1 T0, 2 T1, 3 hosts, 0 adjacencies
-  // The rest of the 16 bits is the index within the tier, from 1 (0000 would end the list).
+  std::uint8_t plane_bits = 4;  ///< kInUsid: the highest bits; below 0xE000 14 of 16 values are usable
+  std::uint8_t tier_bits = 2;
 
   [[nodiscard]] std::uint32_t locator_of(std::uint32_t plane) const;
-  [[nodiscard]] std::uint16_t usid(std::uint32_t plane, std::uint32_t tier, std::uint32_t index) const;
-  /// How many indices fit.
-  [[nodiscard]] std::uint32_t capacity() const;
+  /// Precondition: fits(plane, code, index).
+  [[nodiscard]] std::uint16_t usid(std::uint32_t plane, std::uint32_t code, std::uint32_t index) const;
+  [[nodiscard]] bool fits(std::uint32_t plane, std::uint32_t code, std::uint32_t index) const;
+
+ private:
+  [[nodiscard]] unsigned used_plane_bits() const {
+    return planes == PlaneEncoding::kInUsid ? plane_bits : 0U;
+  }
+  [[nodiscard]] unsigned index_bits() const { return 16U - used_plane_bits() - tier_bits; }
 };
+
+/// Gives every switch its uN, a static route to each neighbour's uN and to the hosts below, and a uA for each
+/// of its links. Refuses a topology that the plan has not bits enough for.
+Result<void> number_usids(Topology& topology, const UsidPlan& plan);
+
+/// The template of a path: the uSIDs of the switches it visits, then the host's. At most six; the host must
+/// hang on the last switch.
+Result<Address> usid_path(const Topology& topology, const UsidPlan& plan, std::span<const SwitchId> via,
+                          HostId to);
+/// The uA of a link at the switch it begins at.
+std::uint16_t adjacency_usid(const Topology& topology, LinkId link);
 
 }  // namespace mrc::fabric
