@@ -10,7 +10,10 @@ namespace {
 
 std::string addresses(const PlanePort& plane) {
   std::string s;
-  for (const IpAddress& ip : plane.ips) s += (s.empty() ? "" : ",") + ip.to_string();
+  for (const IpAddress& ip : plane.ips) {
+    if (!s.empty()) s += ',';
+    s += ip.to_string();
+  }
   return s;
 }
 
@@ -44,9 +47,13 @@ std::string worker_line(const WorkerCore& w) {
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
     const WorkerPort& port = w.ports[p];
     const std::string port_name = std::to_string(port.dpdk_port);
-    if (port.polls_rx) rx += " " + port_name + "/" + std::to_string(port.rx_queue);
-    tx += " " + (port.owns_tx ? port_name + "/" + std::to_string(port.tx_queue)
-                              : port_name + " by worker " + std::to_string(port.tx_owner));
+    if (port.polls_rx) rx.append(" ").append(port_name).append("/").append(std::to_string(port.rx_queue));
+    tx.append(" ").append(port_name);
+    if (port.owns_tx) {
+      tx.append("/").append(std::to_string(port.tx_queue));
+    } else {
+      tx.append(" by worker ").append(std::to_string(port.tx_owner));
+    }
   }
   return "worker " + std::to_string(w.index) + ": RX port/queue" + (rx.empty() ? " none" : rx) + "; TX" + tx +
          "; QPNs " + std::to_string(make_qpn(w.index, 1, 0)) + " to " +
