@@ -107,16 +107,14 @@ void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc>
       tail = wire::seal_with(crc, payload, d.payload_bytes);
     }
     set_frame(mbufs[i], header_bytes[i], d.payload_bytes + tail);
-    stage(w, d.port, mbufs[i]);
+    stage(w, d.port, mbufs[i], PortStage::Kind::kData);
     count_data(w, home, d);
   }
 }
 
-bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c) {
+bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c, rte_mbuf* m) {
   wire::EvBits bits;
   if (!control_bits(w, home, c, bits)) return false;
-  rte_mbuf* m = take_control_mbuf(w);
-  if (m == nullptr) return false;
   const wire::HeaderTemplate& path = home.templates[c.port];
   const wire::SendMeta meta{home.dest_qpn, w.nic.dscp.tos(c.dscp), bits};
   std::uint8_t* end = payload_of(m);
@@ -144,7 +142,7 @@ bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c
 void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t header_bytes,
                    std::uint32_t trailer_bytes) {
   set_frame(m, header_bytes, trailer_bytes);
-  stage(w, plane, m);
+  stage(w, plane, m, PortStage::Kind::kControl);
   ++w.stats.ports[plane].tx_control_pkts;
 }
 
