@@ -55,8 +55,6 @@ class Worker {
   [[nodiscard]] Time next_deadline() const;
 
  private:
-  std::size_t iterate(Time now, bool real_time);
-
   WorkerCore* core_;
 };
 
@@ -78,9 +76,7 @@ class Nic {
   /// Memory that sends may read (lkey) and, with kAccessRemoteWrite, peers may write (rkey). The bytes stay
   /// the caller's and must outlive the registration.
   Result<MemoryKeys> register_memory(void* address, std::size_t bytes, std::uint32_t access);
-  /// Returns when no worker uses the region any more. Later packets with its rkey get NAK 0x62. Refused, and
-  /// nothing changes, while posted requests that have not completed read any of its bytes: they may be sent
-  /// again at any time.
+  /// Returns when no worker uses the region any more. Later packets with its rkey get NAK 0x62.
   Result<void> deregister_memory(const MemoryKeys& keys);
 
   /// Rings for one application thread; lives as long as the Nic. Capacity is posts, 1..65536.
