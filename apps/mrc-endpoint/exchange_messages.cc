@@ -108,9 +108,12 @@ void from(const Reader& r, Hello& m) {
 }
 
 Json to(const Workload& w) {
-  return {{"kind", w.kind},    {"seed", std::to_string(w.seed)},
-          {"qps", w.qps},      {"max_size_bytes", w.max_size_bytes},
-          {"slots", w.slots},  {"bidirectional", w.bidirectional},
+  return {{"kind", w.kind},
+          {"seed", std::to_string(w.seed)},
+          {"qps", w.qps},
+          {"max_size_bytes", w.max_size_bytes},
+          {"region_bytes", std::to_string(w.region_bytes)},
+          {"bidirectional", w.bidirectional},
           {"verify", w.verify}};
 }
 Workload workload_from(const Reader& r) {
@@ -119,7 +122,7 @@ Workload workload_from(const Reader& r) {
   w.seed = r.wide("seed");
   w.qps = r.number<std::uint32_t>("qps", kMaxExchangeQps, 1);
   w.max_size_bytes = r.number<std::uint64_t>("max_size_bytes", kMaxMessageBytes);
-  w.slots = r.number<std::uint32_t>("slots", 1U << 20, 1);
+  w.region_bytes = r.wide("region_bytes");
   w.bidirectional = r.flag("bidirectional");
   w.verify = r.flag("verify");
   return w;

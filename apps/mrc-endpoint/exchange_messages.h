@@ -58,7 +58,7 @@ struct Workload {
   std::uint64_t seed = 0;
   std::uint32_t qps = 0;
   std::uint64_t max_size_bytes = 0;
-  std::uint32_t slots = 0;  ///< largest number of slots of a phase
+  std::uint64_t region_bytes = 0;  ///< what each QP's target must hold
   bool bidirectional = false;
   bool verify = true;
 };

@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <cctype>
 
+#include "config/yaml_tree.h"
+
 namespace mrc::config {
 
 void Diagnostics::add(std::uint32_t line, std::string_view path, std::string_view what) {
   ++count_;
   if (lines_.size() >= kMaxReported) return;
-  const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
+  const std::string where = line == kCommandLine ? "command line"
+                            : line == 0          ? file_
+                                                 : fmt::format("{}:{}", file_, line);
   lines_.push_back(path.empty() ? fmt::format("{}: {}", where, what)
                                 : fmt::format("{}: {}: {}", where, path, what));
 }

@@ -106,7 +106,8 @@ Result<void> check_dscp(const DscpConfig& d) {
        {"trimmed", d.trimmed},
        {"trimmed_lasthop", d.trimmed_lasthop},
        {"control", d.control}}};
-  // Trimmed packets are recognised by DSCP alone (section 1.14), control must not be taken for data (MRC 7.3).
+  // Trimmed packets are recognised by DSCP alone (section 1.14), control must not be taken for data
+  // (MRC 7.3).
   for (const std::size_t i : {std::size_t{3}, std::size_t{4}, std::size_t{5}}) {
     for (std::size_t j = 0; j < classes.size(); ++j) {
       const bool both_trimmed = (i == 3 && j == 4) || (i == 4 && j == 3);
@@ -155,9 +156,13 @@ Result<void> check_endpoint(const EndpointConfig& c) {
   return check_dscp(c.dscp);
 }
 
-Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name) {
+Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name,
+                                          const Settings& settings) {
   Result<YamlNode> tree = parse_yaml(text, name);
   if (!tree) return tree.error();
+  for (const auto& [key, value] : settings) {
+    if (Result<void> r = set_in_tree(*tree, key, value); !r) return r.error();
+  }
   EndpointConfig config;
   Diagnostics diagnostics(name);
   Loader loader(*tree, diagnostics, "");
@@ -176,6 +181,10 @@ Result<EndpointConfig> load_endpoint_file(const std::string& path) {
   Result<std::string> text = read_text_file(path);
   if (!text) return text.error();
   return load_endpoint_text(*text, path);
+}
+
+std::string quoted(std::string_view text) {
+  return Printer::quote(text);
 }
 
 std::string print_endpoint(const EndpointConfig& config, bool annotate) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -113,6 +115,7 @@ struct WorkloadConfig {
   bool bidirectional = false;
   bool verify = true;
   std::int32_t pin_ev = -1;
+  double stall_timeout_s = 30;  ///< without any progress
 };
 
 struct EngineConfig {
@@ -161,8 +164,16 @@ struct EndpointConfig {
   OobConfig oob;
 };
 
-/// Parses and checks. Errors: one line each, "name:line: key: what", joined by newlines.
-Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name);
+/// Settings on top of a file: a dotted key ("qp.mtu", "planes[1].ip", "eal.args[+]" to append) and a value in
+/// YAML.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Parses and checks. Errors: one line each, "name:line: key: what", joined by newlines; what a setting
+/// caused is told as "command line: key: what".
+Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name,
+                                          const Settings& settings = {});
+/// `text` as a YAML scalar that is text, whatever is in it.
+std::string quoted(std::string_view text);
 Result<EndpointConfig> load_endpoint_file(const std::string& path);
 
 /// Checks what no single value can tell (D2, 2.6, 5.3 ...): run after command line options changed values

@@ -165,6 +165,8 @@ void describe(V& v, WorkloadConfig& c) {
   v.flag("bidirectional", c.bidirectional, "both ends send");
   v.flag("verify", c.verify, "check every byte that arrives");
   v.integer_or_none("pin_ev", c.pin_ev, {0, kMaxEvs - 1}, "send everything on this EV");
+  v.number("stall_timeout_s", c.stall_timeout_s, 1, 3600,
+           "end when nothing moved for so long; above the retry budget");
 }
 
 template <class V>

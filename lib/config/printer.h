@@ -90,6 +90,15 @@ class Printer {
     }
   }
   void finish() const {}
+  /// In double quotes, as YAML reads it.
+  static std::string quote(std::string_view v) {
+    std::string q = "\"";
+    for (const char c : v) {
+      if (c == '"' || c == '\\') q += '\\';
+      q += c;
+    }
+    return q + '"';
+  }
 
  private:
   std::string lead() {
@@ -106,15 +115,6 @@ class Printer {
     comment(doc, limits);
     fmt::format_to(std::back_inserter(out_), "{}{}: {}\n", lead(), key, value);
   }
-  static std::string quote(const std::string& v) {
-    std::string q = "\"";
-    for (const char c : v) {
-      if (c == '"' || c == '\\') q += '\\';
-      q += c;
-    }
-    return q + '"';
-  }
-
   std::string& out_;
   std::string indent_;
   bool annotate_ = false;

@@ -210,6 +210,62 @@ std::uint32_t find_line(const YamlNode& root, std::string_view path) {
   return line;
 }
 
+namespace {
+
+void mark_lines(YamlNode& node) {
+  node.line = kCommandLine;
+  for (YamlNode& item : node.items) mark_lines(item);
+  for (YamlNode::Entry& entry : node.entries) {
+    entry.line = kCommandLine;
+    mark_lines(entry.value);
+  }
+}
+
+YamlNode& child(YamlNode& map, std::string_view key) {
+  for (YamlNode::Entry& entry : map.entries) {
+    if (entry.key == key) return entry.value;
+  }
+  map.entries.push_back({std::string(key), kCommandLine, {}});
+  map.entries.back().value.line = kCommandLine;
+  return map.entries.back().value;
+}
+
+/// An empty node becomes what the path needs; anything else must be it already.
+bool become(YamlNode& node, YamlNode::Kind kind) {
+  if (node.kind == YamlNode::Kind::kNull) node.kind = kind;
+  return node.kind == kind;
+}
+
+}  // namespace
+
+Result<void> set_in_tree(YamlNode& root, std::string_view path, std::string_view value) {
+  const Error bad{fmt::format("command line: {}: not a key; keys look like qp.mtu or planes[0].ip", path)};
+  Result<YamlNode> parsed = parse_yaml("v: " + std::string(value), "command line: " + std::string(path));
+  if (!parsed || parsed->entries.size() != 1) {
+    return Error{fmt::format("command line: {}: '{:.60}' is not a YAML value", path, value)};
+  }
+  YamlNode* node = &root;
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(".["), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    if (part.ends_with(']')) {
+      std::size_t i = node->items.size();
+      if (part != "+]") std::from_chars(part.data(), part.data() + part.size(), i);
+      if (i > node->items.size() || !become(*node, YamlNode::Kind::kSequence)) return bad;
+      if (i == node->items.size()) node->items.emplace_back().line = kCommandLine;
+      node = &node->items[i];
+    } else {
+      if (part.empty() || !become(*node, YamlNode::Kind::kMap)) return bad;
+      node = &child(*node, part);
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  mark_lines(parsed->entries[0].value);
+  *node = std::move(parsed->entries[0].value);
+  return {};
+}
+
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& name) {
   if (text.size() > kMaxFileBytes) {
     return Error{

@@ -45,6 +45,13 @@ std::string describe(const YamlNode& node);
 /// none.
 std::uint32_t find_line(const YamlNode& root, std::string_view path);
 
+/// Line of what came from the command line; messages say so instead of naming the file.
+inline constexpr std::uint32_t kCommandLine = ~std::uint32_t{0};
+
+/// Sets a dotted key path to a value in YAML, making maps and list items on the way; "name[+]" appends to a
+/// list. Errors: the value is no YAML, or the path goes through something that is neither map nor list.
+Result<void> set_in_tree(YamlNode& root, std::string_view path, std::string_view value);
+
 /// Parses `text`; `name` stands before the line in messages. An empty document is an empty map.
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& name);
 

@@ -7,6 +7,14 @@
 namespace mrc::nic {
 namespace {
 
+/// Never became packets: no pkt_len to trust, back to the pool as they came.
+void put_back(rte_mempool* pool, std::array<rte_mbuf*, kBurst>& stash, std::size_t& count) {
+  if (count != 0) {
+    rte_mempool_put_bulk(pool, reinterpret_cast<void**>(stash.data()), static_cast<unsigned>(count));
+  }
+  count = 0;
+}
+
 void drain_stages(WorkerCore& w) {
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
     const auto staged = w.ports[p].stage.staged();
@@ -14,22 +22,19 @@ void drain_stages(WorkerCore& w) {
     rte_pktmbuf_free_bulk(staged.data(), static_cast<unsigned>(staged.size()));
     w.ports[p].stage.taken(staged.size());
   }
-  // Never became a packet: no pkt_len to trust, back to the pool as they came.
-  if (w.stashed != 0)
-    rte_mempool_put_bulk(w.payload_pool, reinterpret_cast<void**>(w.stash.data()),
-                         static_cast<unsigned>(w.stashed));
-  w.stashed = 0;
+  put_back(w.payload_pool, w.stash, w.stashed);
+  put_back(w.control_pool, w.control_stash, w.control_stashed);
 }
 
 void drain_rings(WorkerCore& w) {
   HandOver h{};
-  for (const auto& rings : {&w.rx_in, &w.tx_in}) {
-    for (const auto& ring : *rings) {
-      while (ring != nullptr && ring->pop({&h, 1}) == 1) rte_pktmbuf_free(h.m);
-    }
+  const auto empty = [&h](const std::unique_ptr<HandOverRing>& ring) {
+    while (ring != nullptr && ring->pop({&h, 1}) == 1) rte_pktmbuf_free(h.m);
+  };
+  for (const auto& ring : w.rx_in) empty(ring);
+  for (const WorkerPort& port : w.ports) {
+    for (const auto& ring : port.tx_in) empty(ring);
   }
-  if (w.tx_waiting.m != nullptr) rte_pktmbuf_free(w.tx_waiting.m);
-  w.tx_waiting = {};
 }
 
 void drain_queues(WorkerCore& w) {
@@ -64,11 +69,10 @@ void Nic::drain() {
 MbufAccount Nic::mbuf_account() const {
   MbufAccount a;
   for (const auto& w : core_->workers) {
-    std::uint64_t held = w->stashed;
     a.payload_total += core_->config.payload_mbufs;
     a.control_total += core_->config.control_mbufs;
-    a.payload_out += out_of(w->payload_pool) - held;
-    a.control_out += out_of(w->control_pool);
+    a.payload_out += out_of(w->payload_pool) - w->stashed;
+    a.control_out += out_of(w->control_pool) - w->control_stashed;
   }
   return a;
 }

@@ -26,10 +26,11 @@ using BurstFn = std::uint16_t (*)(std::uint16_t port, std::uint16_t queue, rte_m
 /// Whether the link is up; asked every link_poll_interval, not a packet.
 using LinkFn = bool (*)(std::uint16_t port);
 
-inline constexpr std::size_t kMaxWorkers = 16;          ///< 4 bits of a QPN
-inline constexpr std::size_t kMaxQpsPerWorker = 16383;  ///< 14 bits of a QPN, slot 0 unused
-inline constexpr std::size_t kMaxRegions = 65535;       ///< 16 bits of a key
-inline constexpr std::size_t kBurst = 32;               ///< packets a burst, RX and TX
+inline constexpr std::size_t kMaxWorkers = 16;  ///< 4 bits of a QPN
+inline constexpr std::size_t kMaxQpsPerWorker =
+    16382;  ///< 14 bits of a QPN without the first slot and, as 0xFFFFFF means multicast, the last
+inline constexpr std::size_t kMaxRegions = 65535;  ///< 16 bits of a key
+inline constexpr std::size_t kBurst = 32;          ///< packets a burst, RX and TX
 
 /// One plane = one DPDK port, configured and started by its driver (drivers/ethdev, drivers/virtual, a test).
 /// Worker w owns RX and TX queue w; a port with fewer queues than workers is served by hand-over.
@@ -113,8 +114,9 @@ struct MemoryKeys {
   std::uint32_t rkey = 0;
 };
 
-/// Result of a post. The first three mean what transport::PostResult means.
+/// Result of a post. The first four are those of transport::PostResult.
 enum class PostStatus : std::uint8_t { kOk, kQueueFull, kBadState, kTooLong, kNoSuchQp, kBadLkey };
+static_assert(static_cast<int>(PostStatus::kTooLong) == static_cast<int>(transport::PostResult::kTooLong));
 
 /// A completion and the QP it belongs to.
 struct QpCompletion {

@@ -27,6 +27,12 @@ WorkerCore* owner_of(NicCore& nic, std::uint32_t qpn) {
   return worker < nic.workers.size() ? nic.workers[worker].get() : nullptr;
 }
 
+bool owns(const NicCore& nic, const AppQueue& queue) {
+  if (queue.worker() >= nic.workers.size()) return false;
+  const auto& doors = nic.workers[queue.worker()]->doors;
+  return queue.door() < doors.size() && doors[queue.door()]->queue.get() == &queue;
+}
+
 Result<void> check_params(const NicCore& nic, unsigned worker, const QpParams& p) {
   if (p.evs == nullptr || p.evs->size() == 0) return Error{"QP: no EV table; give at least one EV"};
   if (p.evs->planes() > nic.config.planes.size()) {
@@ -39,6 +45,9 @@ Result<void> check_params(const NicCore& nic, unsigned worker, const QpParams& p
         "QP: its EV table places the halves of an EV otherwise than the NIC reflects them; set ev_order "
         "alike in both (C7)"};
   }
+  if (p.app != nullptr && !owns(nic, *p.app)) {
+    return Error{"QP: its application queue belongs to another NIC; make one with create_app_queue of this"};
+  }
   if (p.app != nullptr && p.app->worker() != worker) {
     return Error{"QP: its application queue belongs to worker " + std::to_string(p.app->worker()) +
                  ", the QP to worker " + std::to_string(worker)};
@@ -46,6 +55,9 @@ Result<void> check_params(const NicCore& nic, unsigned worker, const QpParams& p
   if (p.limits.max_send_wr == 0 || p.limits.max_send_wr > 32768 || p.limits.max_recv_wr > 32768) {
     return Error{"QP: max_send_wr " + std::to_string(p.limits.max_send_wr) + " (1 to 32768), max_recv_wr " +
                  std::to_string(p.limits.max_recv_wr) + " (0 to 32768)"};
+  }
+  if (p.limits.max_wimm_dest == 0) {
+    return Error{"QP: max_wimm_dest is 0, must be at least 1: the WriteIMMs a peer may have under way"};
   }
   if (p.limits.max_mpr == 0 || p.limits.max_mpr_dest == 0) {
     return Error{"QP: max_mpr and max_mpr_dest count blocks of 128 PSNs, 1 to 255; one of them is 0"};
@@ -153,16 +165,64 @@ void forget(std::vector<std::uint32_t>& list, std::uint32_t slot) {
   list.erase(std::remove(list.begin(), list.end(), slot), list.end());
 }
 
-void remove(WorkerCore& w, std::uint32_t slot) {
+/// The QP out of all lists, its share of inflight given back (D7). Its memory is the caller's to free.
+std::unique_ptr<QpHome> remove(WorkerCore& w, std::uint32_t slot) {
   forget(w.dirty, slot);
-  forget(w.control, slot);
   forget(w.completion, slot);
-  for (std::size_t n = w.ready.size(); n > 0; --n) {
-    const std::uint32_t s = w.ready.pop();
-    if (s != slot) w.ready.push(s);
-  }
+  w.ready.erase(slot);
+  w.control.erase(slot);
   w.wheel.cancel(slot);
-  w.slots[slot].reset();
+  CcGroup* group = w.slots[slot]->group;
+  if (group != nullptr) group->blocked.erase(slot);
+  std::unique_ptr<QpHome> home = std::move(w.slots[slot]);
+  static_cast<void>(home->qp.modify(transport::QpState::kError, {}, 0, time_of(w)));
+  if (group == nullptr) return home;
+  if (--group->members == 0) {
+    std::erase_if(w.groups, [group](const auto& g) { return g.get() == group; });
+  } else {
+    release_blocked(w, *group);
+  }
+  return home;
+}
+
+/// 0: none. Round robin, so that a number comes back as late as possible. Slots change in control calls only,
+/// so the caller may look at them while the worker runs.
+std::uint32_t free_slot(WorkerCore& w) {
+  const std::size_t slots = w.slots.size() - 1;
+  for (std::size_t i = 0; i < slots; ++i) {
+    const auto slot = static_cast<std::uint32_t>(1 + (w.next_slot + i) % slots);
+    if (w.slots[slot] != nullptr) continue;
+    w.next_slot = slot;
+    return slot;
+  }
+  return 0;
+}
+
+/// Only a controller that the application gave can be shared.
+void join_group(WorkerCore& w, QpHome& home) {
+  const auto at =
+      std::find_if(w.groups.begin(), w.groups.end(), [&](const auto& g) { return g->cc == home.cc.get(); });
+  if (at != w.groups.end()) {
+    home.group = at->get();
+  } else {
+    home.group =
+        w.groups.emplace_back(std::make_unique<CcGroup>(CcGroup{home.cc.get(), 0, SlotRing(w.slots.size())}))
+            .get();
+  }
+  ++home.group->members;
+}
+
+/// One controller, one worker: it has no lock.
+Result<void> claim_cc(NicCore& nic, unsigned worker, const std::shared_ptr<cc::Qpcc>& cc) {
+  std::erase_if(nic.shared_ccs, [](const auto& s) { return s.cc.expired(); });
+  for (const auto& s : nic.shared_ccs) {
+    if (s.cc.lock() != cc) continue;
+    if (s.worker == worker) return {};
+    return Error{"QP: its congestion controller serves QPs of worker " + std::to_string(s.worker) +
+                 ", this QP is for worker " + std::to_string(worker) + "; give each worker a controller"};
+  }
+  nic.shared_ccs.push_back({cc, worker});
+  return {};
 }
 
 }  // namespace
@@ -186,22 +246,29 @@ Result<std::uint32_t> Nic::create_qp(unsigned worker, const QpParams& params) {
   if (worker >= core_->workers.size()) return no_worker(*core_, worker);
   if (auto r = check_params(*core_, worker, params); !r) return r.error();
   WorkerCore& w = *core_->workers[worker];
+  if (params.cc != nullptr) {
+    if (auto r = claim_cc(*core_, worker, params.cc); !r) return r.error();
+  }
   const auto cc = params.cc != nullptr
                       ? params.cc
                       : std::make_shared<cc::Qpcc>(cc::FixedWindow(params.fixed_window_bytes));
   const std::uint64_t seed = mix64(core_->config.seed ^ mix64(++core_->qps_created));
-  std::uint32_t qpn = 0;
-  on_worker(w, [&] {
-    for (std::uint32_t slot = 1; slot < w.slots.size() && qpn == 0; ++slot) {
-      if (w.slots[slot] != nullptr) continue;
-      qpn = make_qpn(worker, slot, ++w.generations[slot]);
-      w.slots[slot] = std::make_unique<QpHome>(qpn, params, cc, seed);
-    }
-  });
-  if (qpn == 0) {
+  const std::uint32_t slot = free_slot(w);
+  if (slot == 0) {
     return Error{"QP: all " + std::to_string(w.slots.size() - 1) + " of worker " + std::to_string(worker) +
                  " are in use; raise max_qps_per_worker (limit " + std::to_string(kMaxQpsPerWorker) + ")"};
   }
+  // Its memory is taken here; the worker is only told.
+  const std::uint32_t qpn = make_qpn(worker, slot, ++w.generations[slot]);
+  auto home = std::make_unique<QpHome>(qpn, params, cc, seed);
+  on_worker(w, [&] {
+    if (params.cc != nullptr) join_group(w, *home);
+    // Later changes are told when they happen; this is what happened before.
+    for (std::size_t p = 0; p < w.ports.size(); ++p) {
+      if (!w.ports[p].up) home->qp.on_port_change(static_cast<std::uint8_t>(p), false, time_of(w));
+    }
+    w.slots[slot] = std::move(home);
+  });
   return qpn;
 }
 
@@ -239,9 +306,10 @@ Result<void> Nic::destroy_qp(std::uint32_t qpn) {
   WorkerCore* w = owner_of(*core_, qpn);
   Result<void> result = no_qp(qpn);
   if (w == nullptr) return result;
+  std::unique_ptr<QpHome> home;
   on_worker(*w, [&] {
     if (w->find(qpn) == nullptr) return;
-    remove(*w, slot_of(qpn));
+    home = remove(*w, slot_of(qpn));
     result = Result<void>();
   });
   return result;
@@ -251,21 +319,22 @@ Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
   WorkerCore* w = owner_of(*core_, qpn);
   Result<QpSnapshot> result = no_qp(qpn);
   if (w == nullptr) return result;
+  const QpHome* home = w->find(qpn);  // slots change in control calls only
+  if (home == nullptr) return result;
+  QpSnapshot s;
+  s.evs.resize(home->evs->size());
+  s.ev_states.resize(home->evs->size());
   on_worker(*w, [&] {
-    const QpHome* home = w->find(qpn);
-    if (home == nullptr) return;
-    QpSnapshot s;
     s.qpn = qpn;
     s.state = home->qp.state();
     s.counters = home->qp.counters();
-    s.evs = home->ev_stats;
-    for (std::size_t i = 0; i < home->evs->size(); ++i) {
-      s.ev_states.push_back(home->qp.ev_set().state(static_cast<path::EvIndex>(i)));
+    std::copy(home->ev_stats.begin(), home->ev_stats.end(), s.evs.begin());
+    for (std::size_t i = 0; i < s.ev_states.size(); ++i) {
+      s.ev_states[i] = home->qp.ev_set().state(static_cast<path::EvIndex>(i));
     }
     s.ev_counters = home->qp.ev_set().counters();
-    result = std::move(s);
   });
-  return result;
+  return s;
 }
 
 WorkerStats Nic::snapshot(unsigned worker) {

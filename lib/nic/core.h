@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Private to lib/nic: the state that the files of the datapath share. Set-up fills it (nic.cc, qp_home.cc),
+// Private to lib/nic: the state that the files of the datapath share. Set-up fills it (nic.cc, control.cc),
 // rx.cc and tx.cc run on it, worker.cc strings them together.
 #pragma once
 
@@ -42,6 +42,46 @@ constexpr std::uint32_t slot_of(std::uint32_t qpn) {
   return (qpn >> kGenerationBits) & ((1U << kSlotBits) - 1);
 }
 
+/// A FIFO of slots, each at most once: ready QPs. Capacity is the number of slots.
+class SlotRing {
+ public:
+  SlotRing() : SlotRing(0) {}
+  explicit SlotRing(std::size_t slots) : ring_(slots + 1) {}
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  void push(std::uint32_t slot) {
+    std::size_t at = head_ + count_++;
+    if (at >= ring_.size()) at -= ring_.size();
+    ring_[at] = slot;
+  }
+  std::uint32_t pop() {
+    const std::uint32_t slot = ring_[head_];
+    if (++head_ == ring_.size()) head_ = 0;
+    --count_;
+    return slot;
+  }
+  [[nodiscard]] std::uint32_t front() const { return ring_[head_]; }
+  void erase(std::uint32_t slot) {
+    for (std::size_t n = count_; n > 0; --n) {
+      const std::uint32_t s = pop();
+      if (s != slot) push(s);
+    }
+  }
+
+ private:
+  std::vector<std::uint32_t> ring_;
+  std::size_t head_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// QPs of one worker that share a congestion controller. What one gives back another may use, so those that
+/// wait for the window queue here, first come first served (D7).
+struct CcGroup {
+  const cc::Qpcc* cc = nullptr;
+  std::uint32_t members = 0;
+  SlotRing blocked;
+};
+
 /// A QP where it lives: the state machine and what its host knows of it.
 struct QpHome {
   QpHome(std::uint32_t number, const QpParams& params, std::shared_ptr<cc::Qpcc> controller,
@@ -59,10 +99,12 @@ struct QpHome {
   bool in_ready = false;       ///< on the ready ring: may have data to send
   bool in_control = false;     ///< on the control list
   bool in_completion = false;  ///< on the completion list (app queue only)
+  bool in_blocked = false;     ///< waits in its group for the window
   AppQueue* const app;
   const Duration base_rtt;
   std::uint32_t dest_qpn = 0;
   const std::shared_ptr<cc::Qpcc> cc;
+  CcGroup* group = nullptr;  ///< null: the controller is ours alone
   const std::shared_ptr<const path::EvTable> evs;
   transport::Qp qp;
   std::vector<EvStats> ev_stats;                ///< by EV index
@@ -84,9 +126,11 @@ struct Arrival {
   std::span<const std::uint8_t> frame;
   wire::FrameView f;
   wire::DropReason r;
-  enum class Icrc : std::uint8_t { kOpen, kBegun, kDone } icrc;
-  std::uint32_t crc;  ///< of the beginning, when kBegun
+  bool icrc_checked;
 };
+
+/// Packets a receive queue may hold when its driver does not say: more than any driver of ours has.
+inline constexpr std::uint32_t kDeepestRxQueue = 65536;
 
 /// One plane as one worker uses it.
 struct WorkerPort {
@@ -96,39 +140,22 @@ struct WorkerPort {
   std::uint16_t tx_queue = 0;
   bool polls_rx = false;
   bool owns_tx = false;
+  bool asks_link = false;
   unsigned tx_owner = 0;  ///< worker that transmits for us when we own no queue
   bool up = true;
+  bool own_turn = false;      ///< others' packets were forwarded last: our own data first
+  std::size_t next_from = 0;  ///< whose packets are forwarded first
+  std::vector<std::unique_ptr<HandOverRing>>
+      tx_in;  ///< by sending worker; empty unless others need our queue
   BurstFn rx_burst = nullptr;
   BurstFn tx_burst = nullptr;
-  // D13: packets that arrived before `drained_at` have been seen. A short burst proves it; else a full
-  // queue's worth of packets since `mark` does.
+  // D13: packets that arrived before `drained_at` have been seen. An empty burst proves it, or two short ones
+  // in a row; else a full queue's worth of packets since `mark` does.
   Time drained_at;
+  Time short_at = Time::never();  ///< the last burst was short, and this is when
+  std::uint32_t rx_depth = kDeepestRxQueue;
   Time mark;
   std::uint32_t since_mark = 0;
-};
-
-/// A FIFO of slots, each at most once: ready QPs. Capacity is the number of slots.
-class SlotRing {
- public:
-  explicit SlotRing(std::size_t slots) : ring_(slots + 1) {}
-  [[nodiscard]] bool empty() const { return count_ == 0; }
-  [[nodiscard]] std::size_t size() const { return count_; }
-  void push(std::uint32_t slot) {
-    std::size_t at = head_ + count_++;
-    if (at >= ring_.size()) at -= ring_.size();
-    ring_[at] = slot;
-  }
-  std::uint32_t pop() {
-    const std::uint32_t slot = ring_[head_];
-    if (++head_ == ring_.size()) head_ = 0;
-    --count_;
-    return slot;
-  }
-
- private:
-  std::vector<std::uint32_t> ring_;
-  std::size_t head_ = 0;
-  std::size_t count_ = 0;
 };
 
 /// A control call on its way to a running worker.
@@ -160,21 +187,24 @@ struct WorkerCore {
   std::vector<WorkerPort> ports;  ///< by plane
   std::vector<std::unique_ptr<QpHome>> slots;
   std::vector<std::uint8_t> generations;
+  std::uint32_t next_slot = 0;  ///< control thread: the slot given last
   TimerWheel wheel;
   SlotRing ready;
+  SlotRing control;  ///< QPs with control packets
   std::vector<std::uint32_t> dirty;
-  std::vector<std::uint32_t> control;
   std::vector<std::uint32_t> completion;
   std::vector<std::unique_ptr<AppDoor>> doors;
+  std::vector<std::unique_ptr<CcGroup>> groups;  ///< of controllers given by the application
 
   rte_mempool* payload_pool = nullptr;
   rte_mempool* control_pool = nullptr;
   std::array<rte_mbuf*, kBurst> stash{};  ///< payload mbufs taken before next_packets is asked (D1)
   std::size_t stashed = 0;
+  std::array<rte_mbuf*, kBurst> control_stash{};  ///< the same for next_control
+  std::size_t control_stashed = 0;
 
   std::vector<std::unique_ptr<HandOverRing>> rx_in;  ///< by sending worker; null for itself
-  std::vector<std::unique_ptr<HandOverRing>> tx_in;  ///< packets to transmit for a worker without a queue
-  HandOver tx_waiting{};                             ///< taken from tx_in, no room on its port yet
+  std::vector<Time> rx_in_seen;  ///< by sending worker: what its queues held before this has been taken here
   std::unique_ptr<CaptureRing> capture;
   std::unique_ptr<std::uint8_t[]> linear;  ///< kLinearBytes
   std::unique_ptr<Arrival[]> batch;        ///< kBurst
@@ -182,11 +212,15 @@ struct WorkerCore {
   std::uint64_t stage_start = 0;
   std::size_t first_plane = 0;  ///< whose packet comes first in the next batch
   Time last_poll;
+  Duration gap_debt;  ///< time to be present before the next absence counts (D13)
   Time next_link_poll;
   WorkerStats stats;
 
+  /// What arrived at our receive queues before this is handled or handed over; for the other workers (D13).
+  alignas(64) std::atomic<std::int64_t> drained_ns{0};
+
   // Control calls from other threads.
-  std::mutex entry;
+  alignas(64) std::mutex entry;
   bool running = false;  ///< guarded by entry
   std::atomic<WorkerCall*> mailbox{nullptr};
 
@@ -222,7 +256,14 @@ struct NicCore {
   /// A stage that takes longer was interrupted: the CPU was away, and the time is not the stage's.
   const std::uint64_t preempted_ticks = rte_get_tsc_hz() / 10'000;
   std::uint64_t qps_created = 0;
-  std::uint32_t id = 0;  ///< names the pools
+  struct SharedCc {
+    std::weak_ptr<cc::Qpcc> cc;
+    unsigned worker;
+  };
+  std::vector<SharedCc> shared_ccs;  ///< which worker a given controller lives on; control thread only
+  std::uint32_t id = 0;              ///< names the pools
+  /// By plane, written by the worker that asks the port: control calls of a port are for one thread.
+  std::array<std::atomic<bool>, kMaxPlanes> link_up;
 };
 
 inline void WorkerCore::end_stage(Stage stage) {
@@ -241,7 +282,8 @@ inline void WorkerCore::end_stage(Stage stage) {
 // ---- rx.cc
 /// One burst from every RX queue of ours and from the hand-over rings. Returns packets taken.
 std::size_t receive_all(WorkerCore& w, Time now);
-/// Time up to which every packet that had arrived is known to have been processed (D13).
+/// Time up to which every packet that had arrived for us, at any worker's queue, is known to have been
+/// processed (D13).
 Time drained_until(const WorkerCore& w);
 
 // ---- tx.cc
@@ -249,14 +291,14 @@ Time drained_until(const WorkerCore& w);
 std::size_t transmit_all(WorkerCore& w, Time now);
 /// An mbuf for one control packet, or null when the pool is empty.
 rte_mbuf* take_control_mbuf(WorkerCore& w);
-/// Puts a finished frame on its port's stage, which has room.
-void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m);
+/// Puts a finished frame on its port's stage, which has room for its kind, and shows it to the capture.
+void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, PortStage::Kind kind);
 
 // ---- tx_encode.cc
 /// One mbuf a descriptor; all are staged.
 void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc> descs, rte_mbuf** mbufs);
-/// False: no mbuf, or no way to address it; the packet is lost and what caused it will come again.
-bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c);
+/// False: no way to address it (SRv6 without an EV on that plane); `m` stays unused.
+bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c, rte_mbuf* m);
 /// Stages a control frame whose headers end at kPayloadOffset and whose trailer follows.
 void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t header_bytes,
                    std::uint32_t trailer_bytes);
@@ -276,6 +318,8 @@ void capture_frame(WorkerCore& w, Time now, std::size_t plane, bool outbound, wi
 // ---- settle.cc
 /// Reads wake() of every touched QP once: ready ring, control list, timer, completions.
 void settle(WorkerCore& w);
+/// Window came free, or may have: the next blocked QPs of the group get their turn.
+void release_blocked(WorkerCore& w, CcGroup& group);
 /// Fires what is due at `safe` (D13).
 void run_timers(WorkerCore& w, Time safe, Time now);
 void take_posts(WorkerCore& w);

@@ -48,6 +48,8 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
   wire::EndpointRequestView request;
   const DropReason r = decode_endpoint_request(frame, f, request);
   if (r != DropReason::kNone) return r;
+  if (request.op != wire::EndpointOp::kPortStatusUpdate && request.op != wire::EndpointOp::kEvProbe)
+    return DropReason::kOpcode;  // reserved
   const auto path = reply_path(w, frame, f);
   if (!path) return DropReason::kEncapsulation;
   if (w.ports[plane].stage.control_room() == 0) return DropReason::kControlShare;

@@ -42,11 +42,22 @@ Result<MemoryKeys> MemoryTable::add(void* address, std::size_t bytes, std::uint3
                ") or deregister one"};
 }
 
-bool MemoryTable::close(std::uint32_t key) {
+std::optional<MemoryTable::Extent> MemoryTable::extent(std::uint32_t key) const {
   const std::uint32_t index = key >> 16;
-  if (key == 0 || index >= size_ || regions_[index].key.load(std::memory_order_relaxed) != key) return false;
-  regions_[index].key.store(0, std::memory_order_release);
+  if (key == 0 || index >= size_ || regions_[index].key.load(std::memory_order_relaxed) != key) return {};
+  return Extent{regions_[index].base, regions_[index].bytes};
+}
+
+bool MemoryTable::close(std::uint32_t key) {
+  if (!extent(key)) return false;
+  regions_[key >> 16].key.store(0, std::memory_order_release);
   return true;
+}
+
+void MemoryTable::reopen(std::uint32_t key) {
+  Region& r = regions_[key >> 16];
+  assert(r.taken && r.key.load(std::memory_order_relaxed) == 0);
+  r.key.store(key, std::memory_order_release);
 }
 
 void MemoryTable::release(std::uint32_t key) {

@@ -24,6 +24,14 @@ class MemoryTable {
   Result<MemoryKeys> add(void* address, std::size_t bytes, std::uint32_t access);
   /// First half of removal: the key opens nothing from now on. False: no such key.
   bool close(std::uint32_t key);
+  /// Takes close() back: the key opens what it did.
+  void reopen(std::uint32_t key);
+  /// First byte and length of what `key` opens; nothing when it opens nothing.
+  struct Extent {
+    std::uint64_t base;
+    std::uint64_t bytes;
+  };
+  [[nodiscard]] std::optional<Extent> extent(std::uint32_t key) const;
   /// Second half, after the quiescent point: the slot may be given again.
   void release(std::uint32_t key);
 

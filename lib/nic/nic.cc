@@ -31,6 +31,21 @@ Result<void> check_port(std::size_t p, const PlanePort& plane, const NicConfig& 
                  " TX queues named, " + std::to_string(info.nb_rx_queues) + " and " +
                  std::to_string(info.nb_tx_queues) + " are set up; configure the port first"};
   }
+  // Nobody would look into the others, and what the port puts there would be lost without a trace.
+  if (plane.rx_queues != info.nb_rx_queues || plane.rx_queues > c.workers) {
+    return Error{
+        who + ": " + std::to_string(info.nb_rx_queues) + " RX queues are set up, " +
+        std::to_string(plane.rx_queues) + " named, for " + std::to_string(c.workers) +
+        " workers that poll one each; set up at most as many as there are workers, and name them all"};
+  }
+  rte_eth_txq_info tx{};
+  if (rte_eth_tx_queue_info_get(plane.dpdk_port, 0, &tx) == 0 &&
+      (tx.conf.offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE) != 0) {
+    return Error{
+        who +
+        ": set up with the offload MBUF_FAST_FREE, but mbufs of several pools leave through one queue "
+        "and would all go back to the first's; set the port up without it"};
+  }
   if (plane.ips.empty() || (plane.ips.size() != 1 && plane.ips.size() < c.workers)) {
     return Error{who + ": " + std::to_string(plane.ips.size()) + " addresses for " +
                  std::to_string(c.workers) + " workers; give one, or one a worker"};
@@ -84,8 +99,9 @@ Result<rte_mempool*> make_pool(const NicCore& nic, const char* kind, unsigned wo
                                std::uint32_t room_bytes) {
   const std::string name = "nic" + std::to_string(nic.id) + "_" + kind + std::to_string(worker);
   const unsigned cache = std::min(kMempoolCache, count / 2);
-  rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), count, cache, 0,
-                                              static_cast<std::uint16_t>(room_bytes), SOCKET_ID_ANY);
+  const int socket = rte_eth_dev_socket_id(nic.config.planes[0].dpdk_port);  // SOCKET_ID_ANY when not known
+  rte_mempool* pool =
+      rte_pktmbuf_pool_create(name.c_str(), count, cache, 0, static_cast<std::uint16_t>(room_bytes), socket);
   if (pool == nullptr) {
     return Error{"mbuf pool " + name + ": " + std::to_string(count) + " x " + std::to_string(room_bytes) +
                  " bytes: " + rte_strerror(rte_errno) +
@@ -109,6 +125,7 @@ Result<void> make_pools(NicCore& nic) {
 
 /// Worker w owns queue w where there is one; queues that are fewer than workers are spread over them.
 void map_queues(WorkerCore& w) {
+  bool any_rx = false;
   const unsigned workers = w.nic.config.workers;
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
     const PlanePort& plane = w.nic.config.planes[p];
@@ -120,25 +137,38 @@ void map_queues(WorkerCore& w) {
     for (std::uint16_t q = 0; q < plane.rx_queues && q < workers; ++q) {
       const unsigned owner = plane.rx_queues >= workers ? q : static_cast<unsigned>(p + q) % workers;
       if (owner != w.index) continue;
-      port.polls_rx = true;
+      port.polls_rx = any_rx = true;
       port.rx_queue = q;
+      rte_eth_rxq_info queue{};
+      if (rte_eth_rx_queue_info_get(plane.dpdk_port, q, &queue) == 0 && queue.nb_desc != 0) {
+        port.rx_depth = queue.nb_desc;
+      }
     }
+    port.asks_link = w.index == (plane.rx_queues >= workers ? 0 : p % workers);
     const bool own_tx = plane.tx_queues >= workers;
     port.tx_owner = own_tx ? w.index : static_cast<unsigned>(p) % workers;
     port.owns_tx = port.tx_owner == w.index;
     port.tx_queue = static_cast<std::uint16_t>(own_tx ? w.index : 0);
   }
+  if (!any_rx) w.drained_ns = Time::never().ns;  // nobody waits for queues that it does not have
 }
 
 void make_rings(NicCore& nic) {
   const std::size_t n = nic.workers.size();
   for (auto& w : nic.workers) {
     w->rx_in.resize(n);
-    w->tx_in.resize(n);
+    w->rx_in_seen.resize(n);
     for (std::size_t from = 0; from < n; ++from) {
       if (from == w->index) continue;
       w->rx_in[from] = std::make_unique<HandOverRing>(nic.config.handover_ring);
-      w->tx_in[from] = std::make_unique<HandOverRing>(nic.config.handover_ring);
+    }
+    for (std::size_t p = 0; p < w->ports.size(); ++p) {
+      WorkerPort& port = w->ports[p];
+      if (!port.owns_tx || n == 1 || nic.config.planes[p].tx_queues >= n) continue;
+      port.tx_in.resize(n);
+      for (std::size_t from = 0; from < n; ++from) {
+        if (from != w->index) port.tx_in[from] = std::make_unique<HandOverRing>(nic.config.handover_ring);
+      }
     }
   }
 }
@@ -161,6 +191,19 @@ NicConfig with_macs(NicConfig c) {
   return c;
 }
 
+/// Posted requests, of all QPs, that may still be sent or sent again from these bytes.
+std::size_t readers_of(NicCore& nic, const MemoryTable::Extent& extent) {
+  std::size_t n = 0;
+  for (auto& w : nic.workers) {
+    on_worker(*w, [&] {
+      for (const auto& home : w->slots) {
+        if (home != nullptr) n += home->qp.reading(extent.base, extent.bytes);
+      }
+    });
+  }
+  return n;
+}
+
 }  // namespace
 
 WorkerCore::WorkerCore(NicCore& n, unsigned i, Time start)
@@ -171,10 +214,10 @@ WorkerCore::WorkerCore(NicCore& n, unsigned i, Time start)
       generations(n.config.max_qps_per_worker + 1),
       wheel(n.config.max_qps_per_worker + 1, start),
       ready(n.config.max_qps_per_worker + 1),
+      control(n.config.max_qps_per_worker + 1),
       linear(std::make_unique<std::uint8_t[]>(kLinearBytes)),
       batch(std::make_unique<Arrival[]>(kBurst)) {
   dirty.reserve(slots.size());
-  control.reserve(slots.size());
   completion.reserve(slots.size());
   if (n.config.capture_ring != 0) {
     capture = std::make_unique<CaptureRing>(n.config.capture_ring, n.config.capture_snap_bytes);
@@ -185,6 +228,7 @@ NicCore::NicCore(const NicConfig& c)
     : config(with_macs(c)), decode(decode_options(c)), dscp(c.dscp), memory(c.max_regions, c.seed) {
   static std::atomic<std::uint32_t> next_id{0};
   id = next_id.fetch_add(1, std::memory_order_relaxed);
+  for (auto& up : link_up) up = true;
   for (unsigned i = 0; i < c.workers; ++i) {
     // The wheel starts at 0: poll_at may run in virtual time, and empty slots cost nothing to skip.
     workers.push_back(std::make_unique<WorkerCore>(*this, i, Time{0}));
@@ -233,14 +277,23 @@ Result<MemoryKeys> Nic::register_memory(void* address, std::size_t bytes, std::u
   return core_->memory.add(address, bytes, access);
 }
 
+// Asked twice. First with the key open, because a refusal must not cost a peer its access. Then with the key
+// closed: no worker holds a decision made with it between two iterations, and no post can come in any more.
 Result<void> Nic::deregister_memory(const MemoryKeys& keys) {
-  if (!core_->memory.close(keys.rkey)) {
-    return Error{"memory region: key " + std::to_string(keys.rkey) + " is not registered"};
+  const auto extent = core_->memory.extent(keys.rkey);
+  if (!extent) return Error{"memory region: key " + std::to_string(keys.rkey) + " is not registered"};
+  std::size_t readers = readers_of(*core_, *extent);
+  if (readers == 0) {
+    core_->memory.close(keys.rkey);
+    readers = readers_of(*core_, *extent);
+    if (readers == 0) {
+      core_->memory.release(keys.rkey);
+      return {};
+    }
+    core_->memory.reopen(keys.rkey);
   }
-  // Between two iterations no worker holds a decision made with the old key.
-  for (auto& w : core_->workers) on_worker(*w, [] {});
-  core_->memory.release(keys.rkey);
-  return {};
+  return Error{"memory region: " + std::to_string(readers) +
+               " posted requests still read from it; wait for their completions, or move their QPs to ERROR"};
 }
 
 PeerPlane Nic::address(unsigned worker, unsigned plane) const {

@@ -55,6 +55,8 @@ class Worker {
   [[nodiscard]] Time next_deadline() const;
 
  private:
+  std::size_t iterate(Time now, bool real_time);
+
   WorkerCore* core_;
 };
 
@@ -76,7 +78,9 @@ class Nic {
   /// Memory that sends may read (lkey) and, with kAccessRemoteWrite, peers may write (rkey). The bytes stay
   /// the caller's and must outlive the registration.
   Result<MemoryKeys> register_memory(void* address, std::size_t bytes, std::uint32_t access);
-  /// Returns when no worker uses the region any more. Later packets with its rkey get NAK 0x62.
+  /// Returns when no worker uses the region any more. Later packets with its rkey get NAK 0x62. Refused, and
+  /// nothing changes, while posted requests that have not completed read any of its bytes: they may be sent
+  /// again at any time.
   Result<void> deregister_memory(const MemoryKeys& keys);
 
   /// Rings for one application thread; lives as long as the Nic. Capacity is posts, 1..65536.

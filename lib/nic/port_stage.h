@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a worker has encoded for one port and the port has not taken yet: one burst of data and a reserved
-// share for control packets. A short tx_burst is back-pressure; nothing is encoded twice, nothing is lost.
+// What a worker has encoded for one port and the port has not taken yet: one burst of data and, counted
+// apart, a reserved share for control packets. A short tx_burst is back-pressure; nothing is encoded twice,
+// nothing is lost.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <span>
@@ -24,16 +26,21 @@ class PortStage {
   /// Data descriptors free: a whole burst when everything staged has left, else none ("free" = empty).
   /// Asked once an iteration, before anything is staged.
   [[nodiscard]] std::size_t data_room() const { return count_ == 0 ? kBurst : 0; }
-  [[nodiscard]] std::size_t control_room() const {
-    return count_ < kControlShare ? kControlShare - count_ : 0;
-  }
+  /// Places for packets of other workers, whatever they carry: they share the data burst.
+  [[nodiscard]] std::size_t forward_room() const { return kBurst - (count_ - control_count()); }
+  /// However much data waits: a port that is slow is where SACKs matter most.
+  [[nodiscard]] std::size_t control_room() const { return kControlShare - control_count(); }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
 
-  void push(rte_mbuf* m, std::uint16_t frame_bytes) {
-    assert(count_ < kCapacity);
+  enum class Kind : std::uint8_t { kData, kControl };
+  /// False: the share of its kind is used up, which is a mistake of the caller; the mbuf stays the caller's.
+  [[nodiscard]] bool push(rte_mbuf* m, std::uint16_t frame_bytes, Kind kind) {
+    if ((kind == Kind::kData ? forward_room() : control_room()) == 0) return false;
+    control_ |= std::uint64_t{kind == Kind::kControl ? 1U : 0U} << count_;
     bytes_[count_] = frame_bytes;
     slots_[count_++] = m;
+    return true;
   }
   /// Frame bytes of the first `n`; the mbufs themselves may be gone by now.
   [[nodiscard]] std::uint64_t bytes_of_first(std::size_t n) const {
@@ -52,12 +59,19 @@ class PortStage {
       }
     }
     count_ -= n;
+    control_ = n < kCapacity ? control_ >> n : 0;
   }
 
  private:
+  [[nodiscard]] std::size_t control_count() const {
+    return static_cast<std::size_t>(std::popcount(control_));
+  }
+
   std::array<rte_mbuf*, kCapacity> slots_{};
   std::array<std::uint16_t, kCapacity> bytes_{};
   std::size_t count_ = 0;
+  std::uint64_t control_ = 0;  ///< bit i: slot i holds a control packet
+  static_assert(kCapacity <= 64);
 };
 
 }  // namespace mrc::nic

@@ -3,7 +3,6 @@
 // decide, copy.
 #include <rte_prefetch.h>
 
-#include <cassert>
 #include <cstring>
 
 #include "nic/core.h"
@@ -16,9 +15,6 @@ namespace {
 using wire::DropReason;
 using wire::FrameView;
 using Bytes = std::span<const std::uint8_t>;
-
-/// Packets that must pass before a queue that is never short counts as drained (D13): more than any has.
-constexpr std::uint32_t kDeepestRxQueue = 8192;
 
 Bytes bytes_of(const rte_mbuf* m) {
   return {rte_pktmbuf_mtod(m, const std::uint8_t*), m->data_len};
@@ -56,6 +52,34 @@ bool is_from_peer(const QpHome& home, std::size_t plane, Bytes frame, const Fram
          same_ip(home.peer_ips[plane], f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
 }
 
+bool receives(const transport::Qp& qp) {
+  return qp.state() == transport::QpState::kRtr || qp.state() == transport::QpState::kRts;
+}
+
+/// Why a Write was not placed. The QP has its own counters; this is what the capture and the sum of all drops
+/// tell.
+DropReason reason_of(transport::WriteVerdict verdict, const transport::Qp& qp, bool access_ok) {
+  switch (verdict) {
+    case transport::WriteVerdict::kDuplicate:
+      return DropReason::kDuplicate;
+    case transport::WriteVerdict::kError:
+      return access_ok ? DropReason::kLength : DropReason::kAccess;  // NAK 0x61: form and length; 0x62
+    default:
+      return receives(qp) ? DropReason::kOutOfWindow : DropReason::kQpState;
+  }
+}
+
+/// A trimmed Write: it becomes a NACK, if the QP is to send any.
+DropReason take_trimmed(QpHome& home, Bytes frame, const FrameView& f, const wire::RxMeta& meta) {
+  wire::TrimmedView view;
+  const DropReason r = decode_trimmed(frame, f, view);
+  if (r != DropReason::kNone) return r;
+  const std::uint64_t ignored = home.qp.counters().rx_trimmed_ignored;
+  home.qp.on_trimmed(view, meta);
+  if (!receives(home.qp)) return DropReason::kQpState;
+  return home.qp.counters().rx_trimmed_ignored != ignored ? DropReason::kTrimIgnored : DropReason::kNone;
+}
+
 /// Write: the check of the target stands before on_write (D17), the payload before placed().
 DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView& f,
                       const wire::RxMeta& meta) {
@@ -66,8 +90,12 @@ DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView&
                   w.nic.memory.allows(view.rkey, view.va, view.payload_bytes, kAccessRemoteWrite);
   const transport::WriteVerdict verdict =
       home.qp.on_write(view, meta, ok ? transport::Access::kOk : transport::Access::kDenied);
-  if (verdict != transport::WriteVerdict::kPlace) return DropReason::kNone;
-  assert(ok);
+  if (verdict != transport::WriteVerdict::kPlace) [[unlikely]]
+    return reason_of(verdict, home.qp, ok);
+  if (!ok) [[unlikely]] {  // nothing but this stands between a peer and our memory: not left to an assert
+    home.qp.place_failed(view.bth.psn, wire::Syndrome::kRemoteAccess);
+    return DropReason::kAccess;
+  }
   const std::uint32_t at = f.bth_offset + wire::write_header_bytes(view.bth.opcode, view.bth.ts);
   std::memcpy(reinterpret_cast<void*>(view.va), frame.data() + at, view.payload_bytes);
   home.qp.placed(view.bth.psn);
@@ -75,68 +103,61 @@ DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView&
 }
 
 DropReason take_control(QpHome& home, Bytes frame, const FrameView& f, const wire::RxMeta& meta) {
+  // A probe to a QP in ERROR is for the QP to answer; it counts as not received all the same.
+  const bool wanted =
+      f.bth.opcode == wire::Opcode::kProbe ? receives(home.qp) : home.qp.state() == transport::QpState::kRts;
   switch (f.bth.opcode) {
     case wire::Opcode::kSack: {
       wire::SackView view;
       const DropReason r = decode_sack(frame, f, view);
-      if (r == DropReason::kNone) home.qp.on_sack(view, meta);
-      return r;
+      if (r != DropReason::kNone) return r;
+      home.qp.on_sack(view, meta);
+      break;
     }
     case wire::Opcode::kNack: {
       wire::NackView view;
       const DropReason r = decode_nack(frame, f, view);
-      if (r == DropReason::kNone) home.qp.on_nack(view, meta);
-      return r;
+      if (r != DropReason::kNone) return r;
+      home.qp.on_nack(view, meta);
+      break;
     }
     case wire::Opcode::kAck: {
       wire::AckView view;
       const DropReason r = decode_ack(frame, f, view);
-      if (r == DropReason::kNone) home.qp.on_ack(view, meta);
-      return r;
+      if (r != DropReason::kNone) return r;
+      home.qp.on_ack(view, meta);
+      break;
     }
     case wire::Opcode::kProbe: {
       wire::ProbeView view;
       const DropReason r = decode_probe(frame, f, view);
-      if (r == DropReason::kNone) home.qp.on_probe(view, meta);
-      return r;
+      if (r != DropReason::kNone) return r;
+      home.qp.on_probe(view, meta);
+      break;
     }
     default:
       return DropReason::kOpcode;  // endpoint operations to a QP's number
   }
+  return wanted ? DropReason::kNone : DropReason::kQpState;
 }
 
-/// Short frames are checked in the first pass, where the CRCs of a burst overlap. Of long ones only the
-/// beginning is: their payload is read just before it is copied.
+/// Short frames are checked in the first pass, where the CRCs of a burst overlap. The payload of long ones is
+/// read just before it is copied.
 constexpr std::uint32_t kShortFrameBytes = 512;
-/// From the (inner) IP header on: everything that is masked, in whole 16-byte pieces.
-constexpr std::uint32_t kBegunIpv4Bytes = 48;
-constexpr std::uint32_t kBegunIpv6Bytes = 64;
 
-/// The check of a frame that inspect() has not seen as a whole.
 bool icrc_ok(const WorkerCore& w, const Arrival& a) {
-  if (a.icrc == Arrival::Icrc::kDone || w.nic.config.icrc == IcrcMode::kIgnore) return true;
-  if (a.icrc == Arrival::Icrc::kOpen) return wire::check_icrc(a.frame, a.f).ok();
-  const std::uint32_t at = a.f.ip_offset + (a.f.ipv6 ? kBegunIpv6Bytes : kBegunIpv4Bytes);
-  const std::uint32_t crc = wire::icrc_extend(a.crc, a.frame.subspan(at, a.f.body_end - at));
-  return crc == wire::icrc_load(a.frame.data() + a.f.body_end);
+  return a.icrc_checked || w.nic.config.icrc == IcrcMode::kIgnore || wire::check_icrc(a.frame, a.f).ok();
 }
 
-/// First pass: headers, and what there is time for of the ICRC. Touches no QP.
+/// First pass: headers and, of short frames, the ICRC. Touches no QP.
 void inspect(WorkerCore& w, Arrival& a) {
   a.frame = bytes_of(a.m);
-  a.icrc = Arrival::Icrc::kOpen;
+  a.icrc_checked = false;
   a.r = decode_frame(a.frame, w.nic.decode, a.f);
   if (a.r != DropReason::kNone || !a.f.has_icrc || worker_of(a.f.dqp) != w.index) return;
-  if (w.nic.config.icrc == IcrcMode::kIgnore || a.m->nb_segs > 1) return;
-  if (a.frame.size() <= kShortFrameBytes) {
-    a.icrc = Arrival::Icrc::kDone;
-    if (!wire::check_icrc(a.frame, a.f).ok()) a.r = DropReason::kIcrc;
-    return;
-  }
-  a.icrc = Arrival::Icrc::kBegun;
-  a.crc = wire::icrc_begin(a.frame.data() + a.f.ip_offset, a.f.ipv6,
-                           std::uint32_t{a.f.udp_offset} - a.f.ip_offset,
-                           a.f.ipv6 ? kBegunIpv6Bytes : kBegunIpv4Bytes);
+  if (a.frame.size() > kShortFrameBytes || w.nic.config.icrc == IcrcMode::kIgnore) return;
+  a.icrc_checked = true;
+  if (!wire::check_icrc(a.frame, a.f).ok()) a.r = DropReason::kIcrc;
 }
 
 /// A packet whose home is here.
@@ -146,18 +167,16 @@ DropReason deliver(WorkerCore& w, const Arrival& a, Time now) {
   if (home == nullptr) return DropReason::kUnknownQp;
   if (!is_from_peer(*home, a.plane, a.frame, f)) return DropReason::kNotForUs;
   const wire::RxMeta meta{now, f.entropy, static_cast<std::uint8_t>(a.plane), f.ce, f.trim};
+  DropReason r = DropReason::kNone;
   if (f.trim != wire::Trim::kNone) {  // no ICRC is left to check (1.14)
-    wire::TrimmedView view;
-    const DropReason r = decode_trimmed(a.frame, f, view);
-    if (r != DropReason::kNone) return r;
-    home->qp.on_trimmed(view, meta);
+    r = take_trimmed(*home, a.frame, f, meta);
   } else {
     if (!icrc_ok(w, a)) return DropReason::kIcrc;
-    const DropReason r = is_write(f.bth.opcode) ? take_write(w, *home, a.frame, f, meta)
-                                                : take_control(*home, a.frame, f, meta);
-    if (r != DropReason::kNone) return r;
+    r = is_write(f.bth.opcode) ? take_write(w, *home, a.frame, f, meta)
+                               : take_control(*home, a.frame, f, meta);
   }
-  w.touch(*home);
+  w.touch(*home);  // what is dropped may have to be answered, too
+  if (r != DropReason::kNone) return r;
   ++w.stats.delivered;
   return DropReason::kNone;
 }
@@ -179,7 +198,7 @@ bool hand_over(WorkerCore& w, unsigned home, Arrival& a) {
 /// Second pass, one packet. True: the mbuf is to be freed. `handed`: it came from another worker.
 bool finish(WorkerCore& w, Arrival& a, Time now, bool handed) {
   if (a.m->nb_segs > 1) [[unlikely]] {
-    a.icrc = Arrival::Icrc::kOpen;
+    a.icrc_checked = false;
     a.r = linearize(w, a.m, a.frame) ? decode_frame(a.frame, w.nic.decode, a.f) : DropReason::kLength;
   }
   if (a.r == DropReason::kNone) {
@@ -221,14 +240,18 @@ void take_burst(WorkerCore& w, std::span<Arrival> burst, Time now, bool handed) 
   w.end_stage(Stage::kFree);
 }
 
+// One short burst proves nothing: some drivers take whole cache lines of descriptors only. What it left
+// behind the next short one has taken.
 void note_drained(WorkerPort& port, std::size_t taken, Time now) {
-  if (taken < kBurst) {
-    port.drained_at = port.mark = now;
+  const Time before = port.short_at;
+  port.short_at = taken < kBurst ? now : Time::never();
+  if (taken == 0 || (taken < kBurst && !before.is_never())) {
+    port.drained_at = port.mark = taken == 0 ? now : before;
     port.since_mark = 0;
     return;
   }
   port.since_mark += static_cast<std::uint32_t>(taken);
-  if (port.since_mark >= kDeepestRxQueue) {
+  if (port.since_mark >= port.rx_depth) {
     port.drained_at = port.mark;
     port.mark = now;
     port.since_mark = 0;
@@ -244,13 +267,24 @@ void collect(WorkerCore& w, std::size_t& filled, rte_mbuf* m, std::size_t plane,
   filled = 0;
 }
 
+Time own_queues_drained(const WorkerCore& w) {
+  Time t = Time::never();
+  for (const WorkerPort& port : w.ports) {
+    if (port.polls_rx) t = earlier(t, port.drained_at);
+  }
+  return t;
+}
+
 std::size_t take_handed_over(WorkerCore& w, Time now) {
   std::size_t total = 0;
-  for (const auto& ring : w.rx_in) {
-    if (ring == nullptr) continue;
+  for (std::size_t from = 0; from < w.rx_in.size(); ++from) {
+    if (from == w.index) continue;
+    // Read before the ring: what was handed over before that moment is in it.
+    const Time drained{w.nic.workers[from]->drained_ns.load(std::memory_order_acquire)};
     std::array<HandOver, kBurst> handed;
     std::size_t filled = 0;
-    const std::size_t n = ring->pop(handed);
+    const std::size_t n = w.rx_in[from]->pop(handed);
+    if (n < kBurst) w.rx_in_seen[from] = drained;
     for (std::size_t i = 0; i < n; ++i) collect(w, filled, handed[i].m, handed[i].plane, now, true);
     if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, true);
     w.stats.handed_in += n;
@@ -312,14 +346,15 @@ std::size_t receive_all(WorkerCore& w, Time now) {
   }
   if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, false);
   if (total != 0) w.first_plane = last_plane + 1 == w.ports.size() ? 0 : last_plane + 1;
-  if (w.nic.workers.size() > 1) total += take_handed_over(w, now);
-  return total;
+  if (w.nic.workers.size() == 1) return total;
+  w.drained_ns.store(own_queues_drained(w).ns, std::memory_order_release);
+  return total + take_handed_over(w, now);
 }
 
 Time drained_until(const WorkerCore& w) {
-  Time t = Time::never();
-  for (const WorkerPort& port : w.ports) {
-    if (port.polls_rx) t = earlier(t, port.drained_at);
+  Time t = own_queues_drained(w);
+  for (std::size_t from = 0; from < w.rx_in_seen.size(); ++from) {
+    if (from != w.index) t = earlier(t, w.rx_in_seen[from]);
   }
   return t;
 }

@@ -51,23 +51,73 @@ bool take_post(Worker& face, AppDoor& door, const AppPost& post) {
   return hold_completion(door, c);
 }
 
+void make_ready(WorkerCore& w, QpHome& home) {
+  home.in_ready = true;
+  w.ready.push(slot_of(home.qpn));
+}
+
+/// A QP that shares its controller and has work queues behind the siblings that wait already: else one that
+/// is always first would take every byte the window gives back.
+void queue_shared(WorkerCore& w, QpHome& home, bool tx_ready) {
+  CcGroup& group = *home.group;
+  if (!home.in_ready && !home.in_blocked && !home.templates.empty()) {
+    // What can go although the first that waits can not needs no window (a repeat of the tail).
+    if (tx_ready && (group.blocked.empty() || w.slots[group.blocked.front()]->qp.cc_blocked())) {
+      make_ready(w, home);
+    } else if (tx_ready || home.qp.cc_blocked()) {
+      home.in_blocked = true;
+      group.blocked.push(slot_of(home.qpn));
+    }
+  }
+  if (!group.blocked.empty()) release_blocked(w, group);
+}
+
+bool ask_link(const PlanePort& plane) {
+  if (plane.link_up != nullptr) return plane.link_up(plane.dpdk_port);
+  rte_eth_link link{};
+  return rte_eth_link_get_nowait(plane.dpdk_port, &link) != 0 || link.link_status == RTE_ETH_LINK_UP;
+}
+
+constexpr std::int64_t kTypicalPacketBytes = 4096;
+/// A deadline that has passed already waits for something else than time: look again this much later.
+constexpr Duration kLateTimer = microseconds(2);
+
 }  // namespace
+
+// As many as the window may have room for, at least one. That one sends, which brings it back here, or has
+// found out that it has nothing to send, which does too: so the queue never stands still while window is
+// free.
+void release_blocked(WorkerCore& w, CcGroup& group) {
+  std::int64_t room = group.cc->cwnd_bytes() - group.cc->inflight_bytes();
+  while (!group.blocked.empty()) {
+    QpHome& home = *w.slots[group.blocked.front()];
+    if (home.qp.cc_blocked()) return;
+    group.blocked.pop();
+    home.in_blocked = false;
+    if (!home.qp.wake().tx_ready) continue;  // its work was settled otherwise
+    make_ready(w, home);
+    room -= kTypicalPacketBytes;
+    if (room <= 0) return;
+  }
+}
 
 void settle(WorkerCore& w) {
   for (const std::uint32_t slot : w.dirty) {
     QpHome& home = *w.slots[slot];
     home.dirty = false;
     const transport::Wake wake = home.qp.wake();
-    if (wake.tx_ready && !home.in_ready && !home.templates.empty()) {
-      home.in_ready = true;
-      w.ready.push(slot);
+    if (home.group != nullptr) {
+      queue_shared(w, home, wake.tx_ready);
+    } else if (wake.tx_ready && !home.in_ready && !home.templates.empty()) {
+      make_ready(w, home);
     }
     if (wake.control_ready && !home.in_control && !home.templates.empty()) {
       home.in_control = true;
-      w.control.push_back(slot);
+      w.control.push(slot);
     }
     // Lazy: a deadline that moved back is found out when the timer fires.
-    if (wake.deadline < w.wheel.scheduled(slot)) w.wheel.schedule(slot, wake.deadline);
+    const Time at = later(wake.deadline, w.last_poll + kLateTimer);
+    if (at < w.wheel.scheduled(slot)) w.wheel.schedule(slot, at);
     if (home.app != nullptr && !home.in_completion) {
       home.in_completion = true;
       w.completion.push_back(slot);
@@ -80,16 +130,19 @@ void settle(WorkerCore& w) {
 // was in time has been seen.
 void run_timers(WorkerCore& w, Time safe, Time now) {
   std::array<std::uint32_t, kBurst> due;
-  const std::size_t n = w.wheel.expire(safe, due);
-  for (std::size_t i = 0; i < n; ++i) {
-    QpHome& home = *w.slots[due[i]];
-    const Time deadline = home.qp.wake().deadline;
-    if (deadline <= safe) {
-      home.qp.on_timer(now);
-      ++w.stats.timers_fired;
-      w.touch(home);
-    } else {
-      w.wheel.schedule(due[i], deadline);
+  std::size_t n = due.size();
+  while (n == due.size()) {  // each fires once: settle() arms them again
+    n = w.wheel.expire(earlier(safe, now), due);
+    for (std::size_t i = 0; i < n; ++i) {
+      QpHome& home = *w.slots[due[i]];
+      const Time deadline = home.qp.wake().deadline;
+      if (deadline <= safe) {
+        home.qp.on_timer(now);
+        ++w.stats.timers_fired;
+        w.touch(home);
+      } else {
+        w.wheel.schedule(due[i], deadline);
+      }
     }
   }
 }
@@ -138,14 +191,8 @@ void poll_links(WorkerCore& w, Time now) {
   w.next_link_poll = now + w.nic.config.link_poll_interval;
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
     WorkerPort& port = w.ports[p];
-    const PlanePort& plane = w.nic.config.planes[p];
-    bool up = true;
-    if (plane.link_up != nullptr) {
-      up = plane.link_up(port.dpdk_port);
-    } else {
-      rte_eth_link link{};
-      up = rte_eth_link_get_nowait(port.dpdk_port, &link) != 0 || link.link_status == RTE_ETH_LINK_UP;
-    }
+    if (port.asks_link) w.nic.link_up[p].store(ask_link(w.nic.config.planes[p]), std::memory_order_relaxed);
+    const bool up = w.nic.link_up[p].load(std::memory_order_relaxed);
     if (up == port.up) continue;
     port.up = up;
     if (!up) {  // as if lost on the wire; what goes stale here would only delay what comes after

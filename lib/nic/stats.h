@@ -57,14 +57,15 @@ struct WorkerStats {
   std::uint64_t polls_idle = 0;
   std::uint64_t poll_gaps = 0;  ///< gaps that moved deadlines (D13)
   std::uint64_t timers_fired = 0;
-  std::uint64_t delivered = 0;  ///< packets given to a Qp
+  std::uint64_t delivered = 0;  ///< packets that a Qp used; what it refused is among the drops
   std::uint64_t neighbour = 0;  ///< ARP and neighbour solicitations answered
   std::uint64_t endpoint = 0;   ///< Endpoint Requests answered
   std::uint64_t handed_out = 0;
   std::uint64_t handed_in = 0;
   std::uint64_t handed_out_dropped = 0;  ///< the home worker's ring was full
   std::uint64_t linearized = 0;          ///< received in several segments
-  std::uint64_t control_dropped = 0;     ///< control packets without an mbuf or a place in the control share
+  std::uint64_t control_dropped = 0;     ///< control packets without an mbuf, a place or an address
+  std::uint64_t control_starved = 0;     ///< iterations without a free control mbuf: the QPs kept theirs
   std::uint64_t payload_starved = 0;     ///< iterations without a free payload mbuf
   std::uint64_t capture_lost = 0;        ///< frames the capture ring had no room for
   std::array<std::uint64_t, kStages> stage_ticks{};  ///< TSC ticks by Stage; all 0 without stage_timing

@@ -73,6 +73,7 @@ bool TimerWheel::next_slot(Slot& out) const {
 }
 
 std::size_t TimerWheel::expire(Time now, std::span<std::uint32_t> out) {
+  assert(!now.is_never());  // would end all of time
   const std::uint64_t now_tick = static_cast<std::uint64_t>(now.ns) >> kTickBits;
   std::size_t n = 0;
   Slot due{};

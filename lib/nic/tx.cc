@@ -27,7 +27,7 @@ std::size_t flush(WorkerCore& w, std::size_t plane) {
     stats.tx_pkts += n;
     stats.tx_bytes += port.stage.bytes_of_first(n);
   } else {
-    HandOverRing& ring = *w.nic.workers[port.tx_owner]->tx_in[w.index];
+    HandOverRing& ring = *w.nic.workers[port.tx_owner]->ports[plane].tx_in[w.index];
     while (n < count && ring.push(HandOver{staged[n], plane})) ++n;
     stats.tx_handed_over += n;
   }
@@ -36,25 +36,30 @@ std::size_t flush(WorkerCore& w, std::size_t plane) {
   return n;
 }
 
-/// Packets of workers without a queue of their own, as long as a stage has room for them.
-std::size_t forward_handed_over(WorkerCore& w) {
+/// What other workers have for a queue of ours: a ring a worker and plane, so that a port which takes nothing
+/// holds back its own packets only. One burst a port and iteration, in turn with our own data.
+void forward(WorkerCore& w, std::size_t plane) {
+  WorkerPort& port = w.ports[plane];
+  if (port.own_turn && !w.ready.empty()) return;
+  const std::size_t workers = port.tx_in.size();
   std::size_t total = 0;
-  for (const auto& ring : w.tx_in) {
-    if (ring == nullptr) continue;
-    HandOver h{};
-    while (w.tx_waiting.m != nullptr || ring->pop({&h, 1}) == 1) {
-      if (w.tx_waiting.m != nullptr) h = w.tx_waiting;
-      w.tx_waiting = {};
-      if (w.ports[h.plane].stage.size() >= kBurst) flush(w, h.plane);
-      if (w.ports[h.plane].stage.size() >= kBurst) {  // the port is full: keep the packet, and its order
-        w.tx_waiting = h;
-        return total;
+  std::array<HandOver, kBurst> burst;
+  for (std::size_t k = 0; k < workers; ++k) {
+    const std::size_t from = (port.next_from + k) % workers;
+    if (port.tx_in[from] == nullptr) continue;
+    const std::size_t room = port.up ? port.stage.forward_room() : kBurst;
+    const std::size_t n = port.tx_in[from]->pop({burst.data(), room});
+    for (std::size_t i = 0; i < n; ++i) {
+      // A dead link: as if lost on the wire, like what is staged for it.
+      if (!port.up || !port.stage.push(burst[i].m, burst[i].m->data_len, PortStage::Kind::kData)) {
+        rte_pktmbuf_free(burst[i].m);
+        ++w.stats.ports[plane].tx_abandoned;
       }
-      stage(w, h.plane, h.m);
-      ++total;
     }
+    total += n;
   }
-  return total;
+  port.next_from = workers == 0 ? 0 : (port.next_from + 1) % workers;
+  port.own_turn = total != 0;
 }
 
 transport::PortCredits control_credits(const WorkerCore& w) {
@@ -66,26 +71,44 @@ transport::PortCredits control_credits(const WorkerCore& w) {
   return credits;
 }
 
-/// SACK, NACK, ACK and probes of QPs that have some. A QP whose packets found no room keeps its turn.
-void send_control(WorkerCore& w, Time now) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < w.control.size(); ++i) {
-    const std::uint32_t slot = w.control[i];
-    QpHome& home = *w.slots[slot];
-    std::array<transport::ControlDesc, kBurst> out;
-    transport::PortCredits credits = control_credits(w);
-    const std::size_t n = credits.free_mask() == 0 ? 0 : home.qp.next_control(now, credits, out);
-    for (std::size_t d = 0; d < n; ++d) {
-      if (!encode_control(w, home, out[d])) ++w.stats.control_dropped;
-    }
-    w.touch(home);
-    if (n != 0 && home.qp.wake().control_ready) {
-      w.control[kept++] = slot;
-    } else {
-      home.in_control = false;  // settle() puts it back when there is more
-    }
+/// Control mbufs, before the transport is asked (D1): what it gives counts as sent.
+void fill_control_stash(WorkerCore& w) {
+  const auto missing = static_cast<unsigned>(kBurst - w.control_stashed);
+  if (missing == 0) return;
+  auto** at = reinterpret_cast<void**>(&w.control_stash[w.control_stashed]);
+  if (rte_mempool_get_bulk(w.control_pool, at, missing) == 0) {
+    w.control_stashed = kBurst;
+    return;
   }
-  w.control.resize(kept);
+  while (w.control_stashed < kBurst) {
+    rte_mbuf* m = take_control_mbuf(w);
+    if (m == nullptr) break;
+    w.control_stash[w.control_stashed++] = m;
+  }
+  w.stats.control_starved += w.control_stashed == 0 ? 1 : 0;
+}
+
+/// SACK, NACK, ACK and probes: QPs that have some in turn, a few packets each while others wait.
+void send_control(WorkerCore& w, Time now) {
+  transport::PortCredits credits = control_credits(w);
+  if (credits.free_mask() == 0) return;
+  fill_control_stash(w);
+  std::array<transport::ControlDesc, kBurst> out;
+  for (std::size_t turns = w.control.size(); turns > 0 && w.control_stashed > 0 && credits.free_mask() != 0;
+       --turns) {
+    QpHome& home = *w.slots[w.control.pop()];
+    const std::size_t room = w.control.empty() ? w.control_stashed : std::min(w.control_stashed, kQuantum);
+    const std::size_t n = home.qp.next_control(now, credits, {out.data(), room});
+    for (std::size_t d = 0; d < n; ++d) {
+      if (encode_control(w, home, out[d], w.control_stash[w.control_stashed - 1])) {
+        --w.control_stashed;
+      } else {
+        ++w.stats.control_dropped;
+      }
+    }
+    home.in_control = false;  // settle() puts it back, at the end, when there is more
+    w.touch(home);
+  }
 }
 
 /// Payload mbufs for up to a burst, before the transport is asked.
@@ -109,9 +132,22 @@ void fill_stash(WorkerCore& w) {
   w.stats.payload_starved += w.stashed == 0 ? 1 : 0;
 }
 
+/// No link is up: the transport gives nothing, but it starts the timer that ends the QP if that lasts (D9).
+void tell_of_dead_planes(WorkerCore& w, transport::PortCredits& credits, Time now) {
+  std::array<transport::TxDesc, 1> none;
+  for (std::size_t turns = w.ready.size(); turns > 0; --turns) {
+    QpHome& home = *w.slots[w.ready.pop()];
+    home.qp.next_packets(now, credits, none);
+    home.in_ready = false;
+    w.touch(home);
+  }
+}
+
 /// Ready QPs in turn, each with the ports that are still free.
 void send_data(WorkerCore& w, transport::PortCredits& credits, Time now) {
-  if (w.ready.empty() || credits.free_mask() == 0) return;
+  if (w.ready.empty()) return;
+  if (credits.up_mask == 0) return tell_of_dead_planes(w, credits, now);
+  if (credits.free_mask() == 0) return;
   fill_stash(w);
   std::array<transport::TxDesc, kBurst> out;
   for (std::size_t turns = w.ready.size(); turns > 0 && w.stashed > 0 && credits.free_mask() != 0; --turns) {
@@ -131,10 +167,12 @@ void send_data(WorkerCore& w, transport::PortCredits& credits, Time now) {
 }  // namespace
 
 std::size_t transmit_all(WorkerCore& w, Time now) {
-  std::size_t sent = forward_handed_over(w);
+  std::size_t sent = 0;
   transport::PortCredits credits;
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
+    if (!w.ports[p].tx_in.empty()) forward(w, p);
     sent += flush(w, p);
+    if (w.ports[p].stage.empty()) w.ports[p].own_turn = false;
     credits.credits[p] = static_cast<std::uint16_t>(w.ports[p].stage.data_room());
     credits.up_mask |= (w.ports[p].up ? 1U : 0U) << p;
   }
@@ -154,10 +192,13 @@ rte_mbuf* take_control_mbuf(WorkerCore& w) {
   return m;
 }
 
-void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m) {
+void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, PortStage::Kind kind) {
   if (w.capture != nullptr) [[unlikely]]
     capture_frame(w, w.last_poll, plane, true, wire::DropReason::kNone, m);
-  w.ports[plane].stage.push(m, m->data_len);
+  if (w.ports[plane].stage.push(m, m->data_len, kind)) [[likely]]
+    return;
+  rte_pktmbuf_free(m);  // credits were overdrawn: an own mistake, but never one mbuf past the stage
+  ++w.stats.ports[plane].tx_abandoned;
 }
 
 }  // namespace mrc::nic

@@ -77,6 +77,7 @@ struct PhaseResult {
   std::vector<EvResult> evs;
   Counters retransmissions;  ///< by cause
   Counters transport;        ///< the QPs' counters, summed
+  Counters engine;           ///< the workers': polls, gaps, back-pressure, want of mbufs
   Counters drops;            ///< by reason; only those that are not 0
   bool conserved = true;     ///< every packet received is accounted for
   std::string conservation;  ///< the account in words

@@ -96,6 +96,7 @@ Json phase(const PhaseResult& p) {
           {"evs", std::move(evs)},
           {"retransmissions", counters(p.retransmissions)},
           {"transport", counters(p.transport)},
+          {"engine", counters(p.engine)},
           {"drops", counters(p.drops)},
           {"conserved", p.conserved},
           {"conservation", p.conservation}};

@@ -54,6 +54,10 @@ class Qp {
     return requestor_.charged_bytes();
   }                                                                                ///< sum over SENT (D7)
   [[nodiscard]] unsigned retry_count() const { return requestor_.retry_count(); }  ///< k of D13
+  /// Requests not completed that read any of [begin, begin + bytes), with `local` taken as an address.
+  [[nodiscard]] std::size_t reading(std::uint64_t begin, std::uint64_t bytes) const {
+    return requestor_.send_queue().reading(begin, bytes);
+  }
   [[nodiscard]] bool send_idle() const;  ///< no WR outstanding, nothing charged
   /// Memory taken at construction beside the object itself.
   [[nodiscard]] std::size_t heap_bytes() const { return requestor_.bytes() + responder_.bytes(); }
@@ -98,6 +102,9 @@ class Qp {
   void on_poll_gap(Time now, Duration gap) { requestor_.on_poll_gap(now, gap); }
   void on_port_change(std::uint8_t port, bool up, Time now) { requestor_.on_port_change(port, up, now); }
   [[nodiscard]] Wake wake() const;
+  /// There is work to send, and only the congestion controller holds it back. With a shared controller news
+  /// of any sibling may end that, so the host asks again after those (D7).
+  [[nodiscard]] bool cc_blocked() const { return requestor_.cc_blocked(); }
 
  private:
   void enter_error(WcStatus status);

@@ -49,7 +49,8 @@ void Requestor::reset() {
 void Requestor::stop(WcStatus status) {
   sq_.fail(status);
   // D7, D17: the share of inflight goes back; the host reschedules the siblings on this QPCC.
-  ctx_.cc.adjust_inflight(-share_bytes_);
+  // A QP without one leaves the controller alone: it may be freed on another thread than its siblings run on.
+  if (share_bytes_ != 0) ctx_.cc.adjust_inflight(-share_bytes_);
   share_bytes_ = charged_bytes_ = 0;
   window_.reset();
   sent_count_ = rtx_count_ = held_count_ = 0;
@@ -75,9 +76,16 @@ bool Requestor::tx_ready() const {
   return work != Work::kNone && permitted(work);
 }
 
+bool Requestor::cc_blocked() const {
+  if (ctx_.state != QpState::kRts) return false;
+  const Work work = next_work();
+  return work != Work::kNone && !permitted(work);
+}
+
 Time Requestor::deadline() const {
   if (ctx_.state != QpState::kRts) return Time::never();
-  Time d = ctx_.ev_set.next_probe_deadline();
+  // A probe that is due already waits for a port, not for time.
+  Time d = probe_due_ ? Time::never() : ctx_.ev_set.next_probe_deadline();
   // Stalled for want of an EV: the next moment at which a condemned one may serve (D9), unless what was
   // stalled is known received by now.
   if (!stall_deadline_.is_never()) d = earlier(d, stall_deadline_);

@@ -49,6 +49,8 @@ class Requestor {
   void on_port_change(std::uint8_t port, bool up, Time now);
 
   [[nodiscard]] bool tx_ready() const;
+  /// Work that waits for nothing but the window of the controller.
+  [[nodiscard]] bool cc_blocked() const;
   [[nodiscard]] bool probe_ready() const { return probe_due_ || tail_probes_due_ != 0; }
   [[nodiscard]] Time deadline() const;
   [[nodiscard]] WcStatus failed() const { return failure_; }  ///< kSuccess: no

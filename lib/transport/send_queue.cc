@@ -21,6 +21,16 @@ const SendWr& SendQueue::holding(Seq seq, bool begun) const {
   return (*this)[lo];
 }
 
+std::size_t SendQueue::reading(std::uint64_t begin, std::uint64_t bytes) const {
+  std::size_t n = 0;
+  for (std::uint64_t i = completed_; i != posted_; ++i) {
+    const WorkRequest& wr = (*this)[i].wr;
+    const bool apart = wr.local >= begin + bytes || wr.local + wr.length_bytes <= begin;
+    n += apart || wr.length_bytes == 0 ? 0 : 1;
+  }
+  return n;
+}
+
 bool SendQueue::poll(Completion& out) {
   if (polled_ == completed_) return false;
   const SendWr& wr = (*this)[polled_];

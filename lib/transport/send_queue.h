@@ -74,6 +74,9 @@ class SendQueue {
     completed_ = current_ = posted_;
   }
 
+  /// Requests not completed whose source overlaps [begin, begin + bytes): they may be read again.
+  [[nodiscard]] std::size_t reading(std::uint64_t begin, std::uint64_t bytes) const;
+
   /// Takes the next completion, in posting order.
   bool poll(Completion& out);
   void reset();

@@ -16,7 +16,7 @@ constexpr Duration kTimeout = seconds(10);
 
 Offer sample_offer() {
   Offer o;
-  o.workload = {"write_bw", 0xFFFFFFFFFFFFFFFFULL, 2, 65536, 128, true, true};
+  o.workload = {"write_bw", 0xFFFFFFFFFFFFFFFFULL, 2, 65536, 1ULL << 40, true, true};
   o.mtu = 4096;
   o.udp_port = 4791;
   o.accept_udp_ports = {4791, 4971};

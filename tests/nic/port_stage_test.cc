@@ -15,18 +15,39 @@ struct PortStageTest : ::testing::Test {
   PortStage stage;
 };
 
+using Kind = PortStage::Kind;
+
 TEST_F(PortStageTest, DataHasRoomOnlyWhenEmptyControlHasItsOwnShare) {
   EXPECT_EQ(stage.data_room(), kBurst);
   for (std::size_t i = 0; i < PortStage::kControlShare; ++i) {
     EXPECT_EQ(stage.control_room(), PortStage::kControlShare - i);
-    stage.push(mbuf(i), 100);
+    EXPECT_TRUE(stage.push(mbuf(i), 100, Kind::kControl));
   }
   EXPECT_EQ(stage.control_room(), 0U);
   EXPECT_EQ(stage.data_room(), 0U);
+  EXPECT_FALSE(stage.push(mbuf(63), 100, Kind::kControl));
+  EXPECT_EQ(stage.size(), PortStage::kControlShare);
+}
+
+TEST_F(PortStageTest, DataThatWaitsLeavesTheControlShareAlone) {
+  for (std::size_t i = 0; i < kBurst; ++i) ASSERT_TRUE(stage.push(mbuf(i), 100, Kind::kData));
+  EXPECT_FALSE(stage.push(mbuf(63), 100, Kind::kData));
+  EXPECT_EQ(stage.control_room(), PortStage::kControlShare);
+  for (std::size_t i = kBurst; i < PortStage::kCapacity; ++i) {
+    ASSERT_TRUE(stage.push(mbuf(i), 100, Kind::kControl));
+  }
+  EXPECT_EQ(stage.control_room(), 0U);
+  stage.taken(kBurst + 3);
+  EXPECT_EQ(stage.control_room(), 3U);
+  EXPECT_EQ(stage.forward_room(), kBurst);
+  stage.taken(PortStage::kControlShare - 3);
+  EXPECT_EQ(stage.control_room(), PortStage::kControlShare);
 }
 
 TEST_F(PortStageTest, ShortBurstsKeepOrderAndLoseNothing) {
-  for (std::size_t i = 0; i < 40; ++i) stage.push(mbuf(i), 100);
+  for (std::size_t i = 0; i < 40; ++i) {
+    ASSERT_TRUE(stage.push(mbuf(i), 100, i % 4 == 0 ? Kind::kControl : Kind::kData));
+  }
   std::size_t next = 0;
   for (const std::size_t took :
        {std::size_t{0}, std::size_t{7}, std::size_t{1}, std::size_t{30}, std::size_t{2}}) {
@@ -35,16 +56,9 @@ TEST_F(PortStageTest, ShortBurstsKeepOrderAndLoseNothing) {
     stage.taken(took);
     next += took;
     EXPECT_EQ(stage.data_room(), next == 40 ? kBurst : 0);
+    EXPECT_EQ(stage.control_room(), PortStage::kControlShare - (10 - (next + 3) / 4));
   }
   EXPECT_TRUE(stage.empty());
-}
-
-TEST_F(PortStageTest, ControlReturnsToABackedUpPortAsRoomAppears) {
-  for (std::size_t i = 0; i < 50; ++i) stage.push(mbuf(i), 100);
-  EXPECT_EQ(stage.control_room(), 0U);
-  stage.taken(30);
-  EXPECT_EQ(stage.control_room(), PortStage::kControlShare - 20);
-  EXPECT_EQ(stage.data_room(), 0U) << "data waits for an empty stage";
 }
 
 }  // namespace

@@ -120,6 +120,48 @@ TEST(Pressure, ASilentPeerEndsInRetryExceededNotInAHang) {
   EXPECT_EQ(done[0].status, WcStatus::kRetryExcErr);
 }
 
+struct Stop {  // a port that takes nothing for a while
+  static inline std::uint16_t port = 0xFFFF;
+  static std::uint16_t tx(std::uint16_t p, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    return p == port ? 0 : rte_eth_tx_burst(p, queue, pkts, n);
+  }
+};
+
+// Three planes of the responder stand still while it owes more SACKs than there are control mbufs: what the
+// transport owes is kept until one is free, so nothing has to be repaired by a timer.
+TEST(Pressure, FewControlMbufsLoseNoAcknowledgement) {
+  Wiring s;
+  s.attr.path_mtu = 256;
+  s.attr.timeout = 20;
+  s.nic.control_mbufs = 64;
+  s.planes = 1;
+  s.evs = 4;
+  s.tx_tap = {nullptr, Stop::tx};
+  s.policy.sack_gen_threshold = 256;  // a SACK a packet
+  s.policy.base_rtt = milliseconds(1);
+  TwoNics net(s);
+  std::vector<std::uint32_t> qpns{net.host[0].qpn};
+  while (qpns.size() < 100) qpns.push_back(net.add_pair()[0]);
+  Stop::port = net.port(1, 0);
+  Host& a = net.host[0];
+  for (const std::uint32_t qpn : qpns) {
+    ASSERT_EQ(a.w().post_send(qpn, a.source_keys.lkey, TwoNics::write(a, net.host[1], 1, 0, 256)),
+              PostStatus::kOk);
+  }
+  net.run([] { return false; }, 50);
+  Stop::port = 0xFFFF;
+  std::size_t done = 0;
+  net.run(
+      [&] {
+        std::array<Completion, 4> some;
+        for (const std::uint32_t qpn : qpns) done += a.w().poll_cq(qpn, some);
+        return done == qpns.size();
+      },
+      400);
+  EXPECT_EQ(done, qpns.size()) << "within less than a base RTT: no probe, no timer helped";
+  EXPECT_EQ(net.host[1].nic->snapshot(0).control_dropped, 0U);
+}
+
 struct Link {
   static inline std::uint16_t dead_port = 0xFFFF;
   static bool up(std::uint16_t port) { return port != dead_port; }

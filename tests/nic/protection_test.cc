@@ -102,6 +102,92 @@ TEST(Protection, DeregisteredKeyIsNak62) {
   expect_access_error(net, TwoNics::write(net.host[0], net.host[1], 1, 0, 64));
 }
 
+// What is posted may be sent, and sent again, at any time until it completes: the memory must stay.
+TEST(Protection, ASourceIsNotReleasedBeforeItsRequestsComplete) {
+  TwoNics net(Wiring{});
+  Host& a = net.host[0];
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 1 << 20)), PostStatus::kOk);
+  const auto early = a.nic->deregister_memory(a.source_keys);
+  ASSERT_FALSE(early);
+  EXPECT_NE(early.error().message.find("1 posted request"), std::string::npos) << early.error().message;
+  std::vector<Completion> done;
+  ASSERT_TRUE(net.run([&] { return net.drain_cq(a, done) != 0; })) << "the refusal changed nothing";
+  EXPECT_EQ(done[0].status, WcStatus::kSuccess);
+  ASSERT_TRUE(a.nic->deregister_memory(a.source_keys));
+  EXPECT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 2, 0, 64)), PostStatus::kBadLkey);
+}
+
+TEST(Protection, ASourceOfAQpInErrorIsReleased) {
+  TwoNics net(Wiring{});
+  Host& a = net.host[0];
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 1 << 20)), PostStatus::kOk);
+  ASSERT_TRUE(a.nic->modify_qp(a.qpn, transport::QpState::kError, {}, 0));
+  ASSERT_TRUE(a.nic->deregister_memory(a.source_keys));
+  std::fill(a.source.begin(), a.source.end(), std::uint8_t{0});
+  net.run([] { return false; }, 1'000);
+  EXPECT_EQ(a.nic->query_qp(a.qpn)->counters.tx_new, 0U);
+}
+
+// What a QP refuses is a drop by reason, in the sum and in the capture.
+TEST(Protection, WhatAQpRefusesIsADropByItsReason) {
+  Wiring s;
+  s.nic.capture_ring = 64;
+  TwoNics net(s);
+  Host& b = net.host[1];
+  auto wr = TwoNics::write(net.host[0], b, 1, 0, 64);
+  wr.rkey ^= 1;
+  expect_access_error(net, wr);
+  const WorkerStats refused = b.nic->snapshot(0);
+  EXPECT_GE(refused.drops[wire::DropReason::kAccess], 1U);
+  std::vector<CaptureRecord> frames(64);
+  frames.resize(b.nic->capture(0)->poll(frames));
+  EXPECT_TRUE(std::any_of(frames.begin(), frames.end(), [](const CaptureRecord& f) {
+    return !f.outbound && f.drop == wire::DropReason::kAccess;
+  }));
+  TwoNics::expect_conserved(b);
+
+  // Both ends are in ERROR now; a new pair, of which one end is.
+  const auto qpns = net.add_pair();
+  ASSERT_TRUE(b.nic->modify_qp(qpns[1], transport::QpState::kError, {}, 0));
+  Host& a = net.host[0];
+  ASSERT_EQ(a.w().post_send(qpns[0], a.source_keys.lkey, TwoNics::write(a, b, 2, 0, 64)), PostStatus::kOk);
+  net.run([] { return false; }, 20);
+  EXPECT_GE(b.nic->snapshot(0).drops[wire::DropReason::kQpState], 1U);
+  EXPECT_EQ(b.nic->snapshot(0).delivered, refused.delivered);
+  TwoNics::expect_conserved(b);
+}
+
+TEST(Protection, NumbersOfDestroyedQpsStayUnusedForLong) {
+  TwoNics net(Wiring{});
+  QpParams params;
+  params.evs = net.evs();
+  params.limits.max_send_wr = params.limits.max_recv_wr = 4;
+  params.limits.max_mpr = params.limits.max_mpr_dest = 1;
+  const auto first = net.host[0].nic->create_qp(0, params);
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(net.host[0].nic->destroy_qp(*first));
+  for (int i = 0; i < 100; ++i) {  // more than there are generations of a slot
+    const auto qpn = net.host[0].nic->create_qp(0, params);
+    ASSERT_TRUE(qpn);
+    EXPECT_NE(*qpn, *first);
+    ASSERT_TRUE(net.host[0].nic->destroy_qp(*qpn));
+  }
+}
+
+TEST(Protection, ParametersThatTheTransportCouldNotBearAreRefused) {
+  TwoNics net(Wiring{});
+  TwoNics other(Wiring{});
+  QpParams params;
+  params.evs = net.evs();
+  params.limits.max_wimm_dest = 0;
+  EXPECT_FALSE(net.host[0].nic->create_qp(0, params));
+  params.limits.max_wimm_dest = 1;
+  params.app = *other.host[0].nic->create_app_queue(0, 16);
+  EXPECT_FALSE(net.host[0].nic->create_qp(0, params)) << "a queue of another Nic";
+  params.app = *net.host[0].nic->create_app_queue(0, 16);
+  EXPECT_TRUE(net.host[0].nic->create_qp(0, params));
+}
+
 TEST(Protection, LocalKeyIsCheckedAtThePost) {
   TwoNics net(Wiring{});
   Host& a = net.host[0];

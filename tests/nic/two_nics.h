@@ -66,7 +66,7 @@ class TwoNics {
     pair_ = std::move(*pair);
     for (unsigned h = 0; h < 2; ++h) open(h, buffer_bytes);
     if (!wiring.real_time) run([] { return false; }, 1);  // the workers learn that time is virtual
-    for (unsigned h = 0; h < 2; ++h) connect(h);
+    for (unsigned h = 0; h < 2; ++h) connect(h, host[h].qpn, host[1 - h].qpn);
   }
   ~TwoNics() {
     for (Host& h : host) h.nic->drain();
@@ -126,6 +126,19 @@ class TwoNics {
     EXPECT_EQ(rx, fate);
   }
 
+  /// Another pair of QPs on the same workers, connected; `cc` may be shared (host 0 only). QPNs by host.
+  std::array<std::uint32_t, 2> add_pair(std::shared_ptr<cc::Qpcc> cc = nullptr) {
+    std::array<std::uint32_t, 2> qpns{};
+    for (unsigned h = 0; h < 2; ++h) {
+      QpParams params = params_of(host[h]);
+      if (h == 0) params.cc = cc;
+      const auto qpn = host[h].nic->create_qp(host[h].worker, params);
+      if (!qpn) throw std::runtime_error(qpn.error().message);
+      qpns[h] = *qpn;
+    }
+    for (unsigned h = 0; h < 2; ++h) connect(h, qpns[h], qpns[1 - h]);
+    return qpns;
+  }
   [[nodiscard]] std::shared_ptr<const path::EvTable> evs() const { return make_evs(); }
   [[nodiscard]] std::uint16_t port(unsigned h, unsigned plane) const { return pair_->port(h, plane); }
 
@@ -170,15 +183,19 @@ class TwoNics {
     me.worker = wiring_.workers - 1;
     if (wiring_.use_app_queue) me.app = *me.nic->create_app_queue(me.worker, 256);
     for (unsigned p = 0; p < wiring_.planes; ++p) me.planes.push_back(me.nic->address(me.worker, p));
+    auto qpn = me.nic->create_qp(me.worker, params_of(me));
+    if (!qpn) throw std::runtime_error(qpn.error().message);
+    me.qpn = *qpn;
+  }
+
+  [[nodiscard]] QpParams params_of(const Host& me) const {
     QpParams params;
     params.limits = wiring_.limits;
     params.policy = wiring_.policy;
     params.fixed_window_bytes = wiring_.window_bytes;
     params.evs = make_evs();
     params.app = me.app;
-    auto qpn = me.nic->create_qp(me.worker, params);
-    if (!qpn) throw std::runtime_error(qpn.error().message);
-    me.qpn = *qpn;
+    return params;
   }
 
   [[nodiscard]] std::shared_ptr<const path::EvTable> make_evs() const {
@@ -195,12 +212,12 @@ class TwoNics {
     return std::make_shared<const path::EvTable>(std::move(*table));
   }
 
-  void connect(unsigned h) {
+  void connect(unsigned h, std::uint32_t qpn, std::uint32_t peer_qpn) {
     transport::QpAttr attr = wiring_.attr;
-    attr.dest_qpn = host[1 - h].qpn;
+    attr.dest_qpn = peer_qpn;
     attr.sq_psn = Psn{h == 0 ? 0xFFFFF0U : 7U};  // wraps early
     attr.rq_psn = Psn{h == 0 ? 7U : 0xFFFFF0U};
-    const auto r = host[h].nic->connect_qp(host[h].qpn, attr, host[1 - h].planes);
+    const auto r = host[h].nic->connect_qp(qpn, attr, host[1 - h].planes);
     if (!r) throw std::runtime_error(r.error().message);
   }
 

@@ -49,6 +49,7 @@ RunResult good_run() {
   p.evs.push_back({0, 3, 0, "0xc003", "GOOD", 16000, 65536000, 2, 0});
   p.retransmissions = {{"inferred_loss", 2}};
   p.drops = {{"icrc", 1}};
+  p.engine = {{"polls", 5}};
   run.phases.push_back(p);
   return run;
 }

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "config/endpoint_schema.h"
+#include "config/yaml_tree.h"
+
+namespace mrc::endpoint {
+namespace {
+
+constexpr const char* kFirstSteps =
+    R"(mrc-endpoint moves data between two MRC endpoints over DPDK ports and verifies every byte.
+
+Without NIC, hugepages or root, both ends in this process over a virtual fabric of four planes:
+  mrc-endpoint run --loopback -D 2
+
+The main job in a minute: 2 GiB as one QP while a path dies and returns and another loses packets, all of it checked:
+  mrc-endpoint demo
+
+Two processes on this machine, or two machines (--profile af_packet, af_xdp, ethdev; see config/):
+  mrc-endpoint serve --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock
+  mrc-endpoint run   --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock -s 65536 -n 5000
+
+mrc-endpoint run --help lists the options, mrc-endpoint --help-config every configuration key.
+)";
+
+constexpr const char* kFooter = R"(
+Workloads (-w): write_bw   Writes back to back; rate, and latency from post to completion
+                write_lat  ping-pong of WriteIMM; half the round trip
+                write_imm  WriteIMM back to back; each message checked as it is delivered
+Every option that has a configuration key is checked by the same rules; --set KEY=VALUE reaches all other keys.
+EAL arguments follow '--'; the effective ones are printed.
+Exit codes: 0 pass, 1 test failed, 2 usage or configuration, 3 peer or exchange, 4 transport, 77 not supported here.
+)";
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// perftest's -a: powers of two from 2 to 8 MiB.
+std::string all_sizes() {
+  std::string list;
+  for (std::uint64_t size = 2; size <= (8U << 20); size *= 2)
+    list += fmt::format("{}{}", list.empty() ? "" : ",", size);
+  return "[" + list + "]";
+}
+
+/// Collects options into settings of configuration keys.
+class Collector {
+ public:
+  explicit Collector(Settings& settings) : settings_(settings) {}
+
+  void value(CLI::App& app, const std::string& flags, const std::string& key, const std::string& doc) {
+    app.add_option_function<std::string>(
+           flags, [this, key](const std::string& v) { settings_.emplace_back(key, v); },
+           doc + "  [" + key + "]")
+        ->take_last();
+  }
+  void flag(CLI::App& app, const std::string& flags, const std::string& key, const std::string& set,
+            const std::string& doc) {
+    app.add_flag_callback(
+        flags, [this, key, set] { settings_.emplace_back(key, set); }, doc + "  [" + key + "]");
+  }
+
+ private:
+  Settings& settings_;
+};
+
+struct Raw {
+  Settings settings;
+  std::string config_path;
+  std::vector<std::string> devices, ips, sets;
+  bool loopback = false;
+};
+
+void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
+  app.add_option("-c,--config", raw.config_path, "YAML configuration");
+  c.value(app, "--profile", "profile",
+          "what the planes are: virtual, ring, vhost, memif, af_packet, af_xdp, pcap, ethdev");
+  app.add_option("--device", raw.devices, "device of the next plane; once a plane  [planes[].device]");
+  app.add_option("--ip", raw.ips, "address of the next plane; once a plane  [planes[].ip]");
+  c.value(app, "--planes", "plane_count", "planes of the profiles virtual and ring");
+  c.value(app, "-p,--port", "oob.port", "TCP port of the exchange");
+  c.value(app, "-m,--mtu", "qp.mtu", "payload of a packet");
+  c.value(app, "--evs", "ev.count", "entropy values");
+  c.value(app, "--workers", "engine.workers", "poll-mode workers");
+  c.value(app, "--lcores", "engine.lcores", "CPUs of the workers");
+  c.value(app, "--idle", "engine.idle", "auto, spin, yield or sleep");
+  c.value(app, "--timeout", "qp.timeout", "ACK timer exponent");
+  c.value(app, "--peer-timeout", "oob.peer_timeout_s",
+          "seconds of silence after which the peer counts as gone");
+  c.value(app, "--capture", "capture.file", "write packets to this pcapng file");
+  c.value(app, "--seed", "seed", "all randomness");
+  c.flag(app, "--no-verify", "workload.verify", "false", "do not look at the data");
+  app.add_option("--set", raw.sets, "KEY=VALUE of any configuration key");
+  app.add_option("--json", o.json_path, "write the result as JSON to this file, '-' for standard output");
+  app.add_flag("--show-evs", o.show_evs, "one line an EV in the table");
+  app.add_flag("-Q,--quiet", o.quiet, "no start-up lines and no progress");
+  app.add_flag("--print-config", o.print_config, "print the effective configuration and exit");
+  app.add_flag("--check-config", o.check_config, "check the configuration and exit");
+}
+
+void add_run(CLI::App& app, Collector& c, Raw& raw) {
+  c.value(app, "-w,--workload", "workload.kind", "write_bw, write_lat or write_imm");
+  c.value(app, "-s,--size", "workload.size", "bytes of a message");
+  c.flag(app, "-a,--all", "workload.sweep", all_sizes(),
+         "all powers of two from 2 to 8 MiB, one after the other");
+  c.value(app, "-q,--qps", "workload.qps", "queue pairs");
+  c.value(app, "-n,--iters", "workload.iterations", "messages a QP");
+  c.value(app, "-D,--duration", "workload.duration_s", "seconds instead of a number of messages");
+  c.value(app, "-t,--tx-depth", "workload.depth", "messages outstanding a QP");
+  c.flag(app, "-b,--bidirectional", "workload.bidirectional", "true", "both ends send");
+  c.value(app, "--pin-ev", "workload.pin_ev", "send everything on this EV");
+  c.value(app, "--loss", "fabric.loss", "probability of loss in the virtual fabric");
+  c.value(app, "--connect", "oob.address", "address of the serving end");
+  app.add_flag("--loopback", raw.loopback, "both ends in this process (profiles virtual and ring)");
+}
+
+/// Options and --set on top of the file's tree, then one load for all.
+Result<config::EndpointConfig> load(const Raw& raw, const std::vector<std::string>& eal_args) {
+  std::string text;
+  std::string name = "configuration";
+  if (!raw.config_path.empty()) {
+    Result<std::string> file = config::read_text_file(raw.config_path);
+    if (!file) return file.error();
+    text = *std::move(file);
+    name = raw.config_path;
+  }
+  Settings all = raw.settings;
+  for (std::size_t i = 0; i < std::max(raw.devices.size(), raw.ips.size()); ++i) {
+    if (i < raw.devices.size())
+      all.emplace_back(fmt::format("planes[{}].device", i), config::quoted(raw.devices[i]));
+    if (i < raw.ips.size()) all.emplace_back(fmt::format("planes[{}].ip", i), config::quoted(raw.ips[i]));
+  }
+  for (const std::string& set : raw.sets) {
+    const std::size_t eq = set.find('=');
+    if (eq == std::string::npos || eq == 0) return Error{fmt::format("--set {}: expected KEY=VALUE", set)};
+    all.emplace_back(set.substr(0, eq), set.substr(eq + 1));
+  }
+  for (const std::string& arg : eal_args) all.emplace_back("eal.args[+]", config::quoted(arg));
+  return config::load_endpoint_text(text, name, all);
+}
+
+Parsed early(std::string text, ExitCode code) {
+  Parsed p;
+  p.exit = {std::move(text), code, code != ExitCode::kPass};
+  return p;
+}
+
+}  // namespace
+
+Parsed parse_command_line(const std::vector<std::string>& args) {
+  if (args.empty()) return early(kFirstSteps, ExitCode::kUsage);
+  const auto dashes = std::find(args.begin(), args.end(), "--");
+  std::vector<std::string> ours(args.begin(), dashes);
+  const std::vector<std::string> eal_args(dashes == args.end() ? dashes : dashes + 1, args.end());
+
+  Parsed parsed;
+  Options& o = parsed.options;
+  Raw raw;
+  Collector collector(raw.settings);
+  CLI::App app("Reference endpoint for MRC: moves data between two ends over DPDK ports and verifies it.",
+               "mrc-endpoint");
+  app.footer(kFooter);
+  bool help_config = false;
+  bool version = false;
+  app.add_flag("--help-config", help_config, "print every configuration key with its default and meaning");
+  app.add_flag("--version", version, "print the version");
+  CLI::App* serve = app.add_subcommand("serve", "wait for 'run' on another machine or process");
+  CLI::App* run = app.add_subcommand("run", "connect, run the workload, print results");
+  add_common(*serve, collector, raw, o);
+  collector.value(*serve, "--listen", "oob.address", "address to listen on");
+  add_common(*run, collector, raw, o);
+  add_run(*run, collector, raw);
+  for (CLI::App* sub : {serve, run}) sub->footer(kFooter);
+
+  std::reverse(ours.begin(), ours.end());  // CLI11 takes arguments from the back
+  try {
+    app.parse(ours);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* shown = serve->parsed() ? serve : run->parsed() ? run : &app;
+    return early(shown->help(), ExitCode::kPass);
+  } catch (const CLI::ParseError& e) {
+    return early(fmt::format("mrc-endpoint: {}\nTry 'mrc-endpoint run --help'.\n", e.what()),
+                 ExitCode::kUsage);
+  }
+  if (help_config) return early(config::print_endpoint(config::EndpointConfig{}, true), ExitCode::kPass);
+  if (version) return early("mrc-endpoint " SOFTMRC_VERSION "\n", ExitCode::kPass);
+  if (!serve->parsed() && !run->parsed()) return early(kFirstSteps, ExitCode::kUsage);
+
+  o.command = serve->parsed() ? Command::kServe : raw.loopback ? Command::kLoopback : Command::kRun;
+  Result<config::EndpointConfig> config = load(raw, eal_args);
+  if (!config) return early(fmt::format("{}\n", config.error().message), ExitCode::kUsage);
+  o.config = *std::move(config);
+  o.command_line = fmt::format("mrc-endpoint {}", fmt::join(args, " "));
+  if (o.check_config) return early("ok\n", ExitCode::kPass);
+  if (o.print_config) return early(config::print_endpoint(o.config, false), ExitCode::kPass);
+  parsed.run = true;
+  return parsed;
+}
+
+}  // namespace mrc::endpoint

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "outcome.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+#include "report/atomic_file.h"
+
+namespace mrc::endpoint {
+namespace {
+
+std::string machine() {
+  utsname u{};
+  ::uname(&u);
+  std::string cpu = "unknown CPU";
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    cpu = line.substr(std::min(line.find(':') + 2, line.size()));
+    break;
+  }
+  return fmt::format("{} x {}, {} {}", std::thread::hardware_concurrency(), cpu, u.sysname, u.release);
+}
+
+void add(report::Verification& a, const report::Verification& b) {
+  a.messages += b.messages;
+  a.bytes += b.bytes;
+  a.messages_bad += b.messages_bad;
+  if (a.first_bad.empty()) a.first_bad = b.first_bad;
+}
+
+void add(report::Counters& a, const report::Counters& b) {
+  for (const auto& [name, value] : b) {
+    const auto it = std::find_if(a.begin(), a.end(), [&, n = &name](const auto& x) { return x.first == *n; });
+    if (it == a.end()) {
+      a.emplace_back(name, value);
+    } else {
+      it->second += value;
+    }
+  }
+}
+
+}  // namespace
+
+report::RunResult start_result(const Options& options, std::uint64_t seed) {
+  report::RunResult r;
+  r.tool = "mrc-endpoint";
+  r.version = SOFTMRC_VERSION;
+  r.started_utc = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  r.command = options.command_line;
+  r.role = options.command == Command::kServe ? "serve"
+           : options.command == Command::kRun ? "run"
+                                              : "loopback";
+  r.profile = config::name_of(options.config.profile);
+  r.machine = machine();
+  r.seed = seed;
+  return r;
+}
+
+void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve) {
+  add(run.verification, serve.verification);
+  run.messages_received += serve.messages_received;
+  add(run.transport, serve.transport);
+  add(run.retransmissions, serve.retransmissions);
+  add(run.drops, serve.drops);
+  add(run.engine, serve.engine);
+  run.conserved = run.conserved && serve.conserved;
+  run.conservation = fmt::format("run end: {}; serve end: {}", run.conservation, serve.conservation);
+}
+
+ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure) {
+  result.failures = report::find_failures(result);
+  ExitCode code = result.failures.empty() ? ExitCode::kPass : ExitCode::kTestFailed;
+  if (failure) {
+    // What cut the run short comes first; blanks are its consequence.
+    result.failures.insert(result.failures.begin(), failure->message);
+    code = failure->code;
+  }
+  result.exit_code = static_cast<int>(code);
+  return code;
+}
+
+ExitCode publish(const report::RunResult& result, const Options& options, ExitCode code) {
+  std::fflush(stderr);
+  fmt::print(options.json_path == "-" ? stderr : stdout, "{}", report::to_table(result, {options.show_evs}));
+  std::fflush(stdout);
+  if (options.json_path.empty()) return code;
+  if (Result<void> r = report::write_file_atomically(options.json_path, report::to_json(result)); !r) {
+    fmt::print(stderr, "mrc-endpoint: --json {}\n", r.error().message);
+    return code == ExitCode::kPass ? ExitCode::kUsage : code;
+  }
+  return code;
+}
+
+}  // namespace mrc::endpoint

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From what sessions found to one result: merged, judged, printed, written.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exchange.h"
+#include "exit_code.h"
+#include "options.h"
+#include "report/result.h"
+
+namespace mrc::endpoint {
+
+/// The result's head: who, when, where.
+report::RunResult start_result(const Options& options, std::uint64_t seed);
+
+/// In loopback both ends were ours: the receiver's findings join the sender's result.
+void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve);
+
+/// Decides pass or fail and the exit code. `failure`: why the session ended early.
+ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure);
+
+/// Table to standard output (standard error when the JSON goes there), JSON to its file. An unwritable file
+/// makes the exit code kUsage when it was a pass.
+ExitCode publish(const report::RunResult& result, const Options& options, ExitCode code);
+
+}  // namespace mrc::endpoint

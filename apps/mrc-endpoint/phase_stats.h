@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Counters of a Nic at the two ends of a phase, and the result that their difference is.
+#pragma once
+
+#include <vector>
+
+#include "nic/nic.h"
+#include "phase_runner.h"
+#include "report/result.h"
+
+namespace mrc::endpoint {
+
+struct Snapshot {
+  std::vector<nic::WorkerStats> workers;
+  std::vector<nic::QpSnapshot> qps;
+};
+
+/// Control thread of the Nic.
+Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps);
+
+/// What the session measured besides.
+struct PhaseObservation {
+  report::Windows goodput_windows_bps;
+  double window_s = 0;
+  std::vector<bool> link_up;            ///< by plane
+  std::vector<std::string> port_names;  ///< by plane
+  std::string no_verify_reason;
+};
+
+report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const QpSet& qps,
+                                const Snapshot& before, const Snapshot& after, const PhaseObservation& seen);
+
+}  // namespace mrc::endpoint

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace mrc::endpoint {
+namespace {
+
+/// "0x1234:5678" to left-aligned bytes (5.3). The text was checked when it was loaded.
+path::EvValue ev_bytes(std::string_view text) {
+  std::string digits;
+  for (const char c : text.substr(2)) {
+    if (c != ':' && c != ' ') digits += c;
+  }
+  if (digits.size() % 2 != 0) digits += '0';
+  path::EvValue value{};
+  for (std::size_t i = 0; i < value.size() && 2 * i + 1 < digits.size(); ++i) {
+    value[i] = static_cast<std::uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+  }
+  return value;
+}
+
+bool accepts(const Offer& listener, std::uint16_t port) {
+  const auto& ports = listener.accept_udp_ports;
+  return std::find(ports.begin(), ports.end(), port) != ports.end();
+}
+
+}  // namespace
+
+std::uint64_t stride_of(std::uint64_t size_bytes) {
+  return std::max<std::uint64_t>(1, (size_bytes + kStrideAlign - 1) / kStrideAlign) * kStrideAlign;
+}
+
+bool uses_immediate(const std::string& kind) {
+  return kind != config::name_of(config::WorkloadKind::kWriteBw);
+}
+
+bool run_receives(const Workload& w) {
+  return w.bidirectional || w.kind == config::name_of(config::WorkloadKind::kWriteLat);
+}
+
+PhasePlan plan_phase(const config::EndpointConfig& c, std::uint64_t size_bytes) {
+  const config::WorkloadConfig& w = c.workload;
+  PhasePlan p;
+  p.size_bytes = size_bytes;
+  p.stride_bytes = stride_of(size_bytes);
+  std::uint64_t slots =
+      std::max<std::uint64_t>(kSlotBudgetBytes / p.stride_bytes, p.stride_bytes < (256ULL << 20) ? 2 : 1);
+  slots = std::min<std::uint64_t>(slots, kMaxSlots);
+  // A WriteIMM without a posted receive is an error of the connection: never more in flight than receives.
+  if (uses_immediate(std::string(name_of(w.kind))))
+    slots = std::min<std::uint64_t>(slots, c.qp.limits.max_recv_wr);
+  const std::uint64_t wanted = effective_depth(w);
+  // Half the slots travel while the other half is checked; a depth that was asked for gets the slots it
+  // needs.
+  if (w.depth > slots) slots = w.depth;
+  p.slots = static_cast<std::uint32_t>(slots);
+  const std::uint64_t room = w.depth != 0 ? slots : std::max<std::uint64_t>(1, slots / 2);
+  p.depth = static_cast<std::uint32_t>(std::min({wanted, room, std::uint64_t{c.qp.limits.max_send_wr}}));
+  p.iterations = effective_iterations(w);
+  p.duration_s = w.duration_s;
+  return p;
+}
+
+std::vector<PhasePlan> plan_phases(const config::EndpointConfig& c) {
+  std::vector<PhasePlan> plans;
+  for (const std::uint64_t size : effective_sizes(c.workload)) plans.push_back(plan_phase(c, size));
+  return plans;
+}
+
+Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer) {
+  const Workload& w = offer.workload;
+  if (w.kind != "write_bw" && w.kind != "write_lat" && w.kind != "write_imm") {
+    return Error{fmt::format("workload '{}' is not known; known: write_bw, write_lat, write_imm", w.kind)};
+  }
+  if (offer.qps.size() != w.qps) {
+    return Error{fmt::format("the workload has {} QPs but {} are described", w.qps, offer.qps.size())};
+  }
+  if (w.region_bytes == 0 || w.region_bytes < w.max_size_bytes) {
+    return Error{
+        fmt::format("region_bytes {} cannot hold a message of {} bytes", w.region_bytes, w.max_size_bytes)};
+  }
+  if (w.region_bytes > config::kMaxMemoryBytes / w.qps) {
+    return Error{fmt::format("{} QPs x {} bytes of target memory is above the limit of {} bytes", w.qps,
+                             w.region_bytes, config::kMaxMemoryBytes)};
+  }
+  if (w.qps < own.engine.workers) {
+    return Error{fmt::format("{} QPs cannot occupy our {} workers; use more QPs, or fewer workers here",
+                             w.qps, own.engine.workers)};
+  }
+  return {};
+}
+
+Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t target_bytes_needed) {
+  if (own.mtu != peer.mtu) {
+    return Error{
+        fmt::format("qp.mtu is {} on one end and {} on the other; set the same on both", own.mtu, peer.mtu)};
+  }
+  const std::size_t planes = own.addresses.front().size();
+  if (planes != peer.addresses.front().size()) {
+    return Error{fmt::format("{} planes on one end and {} on the other; plane i here is plane i there",
+                             planes, peer.addresses.front().size())};
+  }
+  for (std::size_t i = 0; i < planes; ++i) {
+    const PlaneAddress& a = own.addresses.front()[i];
+    const PlaneAddress& b = peer.addresses.front()[i];
+    if (a.ip.v6 != b.ip.v6) {
+      return Error{fmt::format("plane {}: {} and {} are of different IP versions", i, a.ip.to_string(),
+                               b.ip.to_string())};
+    }
+    if (a.ip == b.ip || a.mac == b.mac) {
+      return Error{fmt::format("plane {}: both ends are {} ({}); each end needs its own address", i,
+                               a.ip.to_string(), a.mac.to_string())};
+    }
+  }
+  if (!accepts(peer, own.udp_port) || !accepts(own, peer.udp_port)) {
+    return Error{fmt::format(
+        "UDP ports {} and {}: one end does not listen on what the other sends to; set net.udp_port",
+        own.udp_port, peer.udp_port)};
+  }
+  if (own.qps.size() != peer.qps.size()) {
+    return Error{fmt::format("{} QPs on one end and {} on the other", own.qps.size(), peer.qps.size())};
+  }
+  for (std::size_t i = 0; i < peer.qps.size(); ++i) {
+    if (peer.qps[i].target_bytes < target_bytes_needed) {
+      return Error{fmt::format("QP {}: the target has {} bytes, {} are needed", i, peer.qps[i].target_bytes,
+                               target_bytes_needed)};
+    }
+  }
+  return {};
+}
+
+Result<path::EvTable> build_ev_table(const config::EndpointConfig& c, bool ipv6, std::uint64_t seed) {
+  path::EvProfile p;
+  p.format = c.ev.format;
+  p.order = c.ev.order;
+  p.ipv6 = ipv6;
+  p.seed = seed;
+  p.ev_count = c.ev.count;
+  p.api_ports.clear();
+  const std::size_t planes = c.planes.empty() ? c.plane_count : c.planes.size();
+  for (std::size_t i = 0; i < planes; ++i) p.api_ports.push_back(static_cast<std::uint8_t>(i + 1));
+  p.mode = c.ev.mode == config::EvMode::kAuto       ? path::ProfileMode::kAuto
+           : c.ev.mode == config::EvMode::kExplicit ? path::ProfileMode::kExplicit
+                                                    : path::ProfileMode::kGenerated;
+  for (const config::EvFieldConfig& f : c.ev.fields) {
+    p.format_widths.push_back(f.format_width);
+    p.fields.push_back({f.width, f.init, f.min, f.max, f.mask});
+  }
+  if (p.mode == path::ProfileMode::kExplicit) {
+    p.ev_count = 0;
+    for (const config::EvValueConfig& v : c.ev.values) {
+      p.evs.push_back({ev_bytes(v.ev), static_cast<std::uint8_t>(v.plane + 1)});
+    }
+  }
+  Result<path::EvTable> table = path::build_table(p);
+  if (!table) return Error{fmt::format("ev: {}", table.error().message)};
+  if (c.workload.pin_ev < 0) return table;
+  if (static_cast<std::size_t>(c.workload.pin_ev) >= table->size()) {
+    return Error{
+        fmt::format("--pin-ev {}: the profile has EVs 0 to {}", c.workload.pin_ev, table->size() - 1)};
+  }
+  const path::EvEntry& pinned = (*table)[static_cast<std::size_t>(c.workload.pin_ev)];
+  return path::EvTable::create(c.ev.format, c.ev.order, ipv6, std::span(&pinned.value, 1),
+                               std::span(&pinned.port, 1));
+}
+
+}  // namespace mrc::endpoint

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "program.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <random>
+
+#include "capture_thread.h"
+#include "console.h"
+#include "end.h"
+#include "ethdev/eal.h"
+#include "network.h"
+#include "nic/clock.h"
+#include "oob_socket.h"
+#include "outcome.h"
+#include "session.h"
+
+namespace mrc::endpoint {
+namespace {
+
+constexpr Duration kSocketInterval = microseconds(20);
+constexpr Duration kLinkInterval = milliseconds(100);
+constexpr Duration kFlushTimeout = seconds(2);
+
+/// What is left when something before the first packet goes wrong.
+struct Failure {
+  ExitCode code;
+  std::string message;
+};
+
+std::uint64_t draw_seed(const Options& options) {
+  if (options.config.seed != 0) return options.config.seed;
+  return (std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
+}
+
+/// Everything of one end, in order of construction.
+struct Host {
+  config::EndpointConfig config;
+  std::unique_ptr<End> end;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<CaptureThread> capture;
+};
+
+class Program {
+ public:
+  explicit Program(const Options& options)
+      : options_(options),
+        console_(options.quiet),
+        seed_(draw_seed(options)),
+        result_(start_result(options, seed_)) {}
+
+  ExitCode run();
+
+ private:
+  std::optional<Failure> connect();
+  std::optional<Failure> build();
+  std::optional<Failure> add_end(std::size_t i);
+  void start_sessions();
+  void loop_pair();
+  void loop_socket();
+  void common_step(Time now, std::size_t packets);
+  void finish();
+  [[nodiscard]] bool loopback() const { return options_.command == Command::kLoopback; }
+  [[nodiscard]] Time now() const { return clock_->now(); }
+
+  const Options& options_;
+  Console console_;
+  const std::uint64_t seed_;
+  report::RunResult result_;
+  OobSocket socket_;
+  std::unique_ptr<Network> network_;
+  std::optional<nic::TscClock> clock_;
+  std::vector<Host> hosts_;  // loopback: [0] serves, [1] runs
+  Time next_links_;
+  bool stop_passed_on_ = false;
+  std::optional<ExchangeFailure> failure_;
+};
+
+/// The TCP connection comes first: `run` then knows that the peer's sockets and ports exist before it starts
+/// EAL.
+std::optional<Failure> Program::connect() {
+  const config::OobConfig& oob = options_.config.oob;
+  if (options_.command == Command::kRun) {
+    Result<OobSocket> s = OobSocket::connect(
+        oob.address, oob.port, nanoseconds(static_cast<std::int64_t>(oob.connect_timeout_s * 1e9)),
+        &signals_seen());
+    if (!s) return Failure{ExitCode::kPeer, s.error().message};
+    socket_ = *std::move(s);
+  } else if (options_.command == Command::kServe) {
+    Result<OobListener> l = OobListener::listen(oob.address, oob.port);
+    if (!l) return Failure{ExitCode::kUsage, l.error().message};
+    fmt::print(stderr, "serving on {} port {}\n", oob.address, l->port());  // scripts wait for it: not quiet
+    while (!socket_.open()) {
+      if (signals_seen() != 0) return Failure{ExitCode::kTestFailed, "interrupted before a peer connected"};
+      socket_ = l->accept(milliseconds(100));
+    }
+    console_.log(fmt::format("connection from {}", socket_.peer_name()));
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> Program::add_end(std::size_t i) {
+  Host& host = hosts_[i];
+  std::vector<unsigned> cpus;
+  for (unsigned w = 0; w < host.config.engine.workers; ++w) cpus.push_back(network_->cpu_of_worker(i, w));
+  nic::NicConfig nic_config = network_->nic_config(i);
+  nic_config.seed = seed_ + i;
+  Result<std::unique_ptr<End>> end = End::create(nic_config, cpus);
+  if (!end) return Failure{ExitCode::kUsage, end.error().message};
+  host.end = *std::move(end);
+  if (host.config.capture.file.empty()) return std::nullopt;
+  const std::string path = i == 0 ? host.config.capture.file : host.config.capture.file + ".run";
+  Result<std::unique_ptr<CaptureThread>> capture =
+      CaptureThread::start(host.end->nic(), path, network_->port_names(i), host.config.capture.drops_only);
+  if (!capture) return Failure{ExitCode::kUsage, capture.error().message};
+  host.capture = *std::move(capture);
+  return std::nullopt;
+}
+
+std::optional<Failure> Program::build() {
+  const Ends ends = loopback()                            ? Ends::kBoth
+                    : options_.command == Command::kServe ? Ends::kServe
+                                                          : Ends::kRun;
+  std::vector<config::EndpointConfig> configs;
+  for (std::size_t i = 0; i < (loopback() ? 2U : 1U); ++i) {
+    configs.push_back(options_.config);
+    configs.back().seed = seed_;
+    const bool serves = ends == Ends::kServe || (ends == Ends::kBoth && i == 0);
+    fill_addresses(configs.back(), serves ? 1 : 2);
+    if (ends == Ends::kBoth && i == 1) {
+      // One file describes the serving end; the other end has made-up addresses of the same family.
+      for (config::PlaneConfig& p : configs.back().planes) p.ip.clear();
+      for (config::PlaneConfig& p : configs.back().planes) p.mac.clear();
+      fill_addresses(configs.back(), 2);
+    }
+    hosts_.push_back({configs.back(), nullptr, nullptr, nullptr});
+  }
+  Result<std::unique_ptr<Network>> network = Network::create(ends, configs);
+  if (!network) return Failure{ExitCode::kUsage, network.error().message};
+  network_ = *std::move(network);
+  clock_.emplace();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (auto failure = add_end(i)) return failure;
+  }
+  if (hosts_[0].end->inline_polling()) ethdev::set_this_thread_cpus({network_->cpu_of_worker(0, 0)});
+  result_.effective = network_->describe();
+  for (const std::string& line : hosts_.back().end->nic().describe()) result_.effective.push_back(line);
+  for (const std::string& line : result_.effective) console_.log(line);
+  result_.link_speed_bps = network_->link_speed_bps();
+  return std::nullopt;
+}
+
+void Program::start_sessions() {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    SessionOptions o;
+    o.software = "softmrc " SOFTMRC_VERSION;
+    o.seed = seed_;
+    o.port_names = network_->port_names(i);
+    o.clock = [this] { return now(); };
+    o.log = [this](const std::string& line) { console_.log(line); };
+    const bool serves = options_.command == Command::kServe || (loopback() && i == 0);
+    hosts_[i].session = std::make_unique<Session>(serves ? ExchangeRole::kServe : ExchangeRole::kRun,
+                                                  hosts_[i].config, *hosts_[i].end, std::move(o), now());
+  }
+}
+
+void Program::common_step(Time t, std::size_t packets) {
+  Session& shown = *hosts_.back().session;
+  if (signals_seen() != 0 && !stop_passed_on_) {
+    stop_passed_on_ = true;
+    console_.log("interrupted: finishing what is posted (again to end at once)");
+    shown.request_stop();
+  }
+  if (t >= next_links_) {
+    next_links_ = t + kLinkInterval;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i].session->note_links(network_->links(i), t);
+    console_.progress(shown.progress(), t);
+  }
+  if (packets == 0 && (network_->should_yield() || !hosts_[0].end->inline_polling())) sched_yield();
+}
+
+/// Both ends in this process: their lines go from one exchange to the other.
+void Program::loop_pair() {
+  Session& a = *hosts_[0].session;
+  Session& b = *hosts_[1].session;
+  while (!a.over() || !b.over()) {
+    std::size_t packets = hosts_[1].end->poll();
+    packets += network_->pump(now());
+    packets += hosts_[0].end->poll();
+    packets += network_->pump(now());
+    const Time t = now();
+    a.step(t);
+    b.step(t);
+    if (b.exchange().has_output()) a.exchange().on_bytes(b.exchange().take_output(), t);
+    if (a.exchange().has_output()) b.exchange().on_bytes(a.exchange().take_output(), t);
+    common_step(t, packets);
+  }
+  failure_ = b.failure() ? b.failure() : a.failure();
+}
+
+void Program::loop_socket() {
+  Host& host = hosts_[0];
+  Session& s = *host.session;
+  Time next_io;
+  std::string in;
+  while (!s.over()) {
+    const std::size_t packets = host.end->poll();
+    const Time t = now();
+    s.step(t);
+    if (s.exchange().has_output() && !socket_.send(s.exchange().take_output())) {
+      s.exchange().on_disconnect(socket_.error());
+    }
+    if (t >= next_io && !s.over()) {
+      next_io = t + kSocketInterval;
+      in.clear();
+      const bool open = socket_.receive(in);
+      if (!in.empty()) s.exchange().on_bytes(in, t);
+      if (!open) s.exchange().on_disconnect(socket_.error());
+      if (open && !socket_.send("")) s.exchange().on_disconnect(socket_.error());
+    }
+    common_step(t, packets);
+  }
+  // The peer may still wait for packets of ours (an acknowledgement that was lost): serve it until it has
+  // closed.
+  const Time end = now() + milliseconds(s.failure() ? 0 : 50);
+  if (s.exchange().has_output()) socket_.send(s.exchange().take_output());
+  while (now() < end) host.end->poll();
+  socket_.flush(kFlushTimeout);
+  failure_ = s.failure();
+}
+
+void Program::finish() {
+  console_.end_progress();
+  const auto& warnings = hosts_.back().session->warnings();
+  result_.warnings.insert(result_.warnings.end(), warnings.begin(), warnings.end());
+  result_.phases = hosts_.back().session->take_results();
+  if (loopback()) {
+    const std::vector<report::PhaseResult> serve = hosts_[0].session->take_results();
+    for (std::size_t i = 0; i < serve.size() && i < result_.phases.size(); ++i) {
+      merge_receiver(result_.phases[i], serve[i]);
+    }
+  }
+  for (Host& host : hosts_) host.session.reset();
+  for (Host& host : hosts_) {
+    if (host.capture == nullptr) continue;
+    if (Result<void> r = host.capture->finish(); !r)
+      result_.warnings.push_back("capture: " + r.error().message);
+    console_.log(fmt::format("capture: {} packets in {}", host.capture->packets(), host.config.capture.file));
+  }
+  network_->drain();
+  for (Host& host : hosts_) {
+    const nic::MbufAccount a = host.end->finish();
+    // Rings in this process give everything back; a driver may keep mbufs in its queues until it is closed.
+    if (loopback() && !a.balanced()) {
+      result_.warnings.push_back(fmt::format("{} of {} payload and {} of {} control mbufs are still out",
+                                             a.payload_out, a.payload_total, a.control_out, a.control_total));
+    }
+  }
+}
+
+ExitCode Program::run() {
+  catch_signals();
+  std::optional<Failure> failure;
+  // A server's devices must exist before its peer connects to them; a client starts its own after the
+  // connection.
+  if (options_.command == Command::kServe) {
+    failure = build();
+    if (!failure) failure = connect();
+  } else {
+    if (!loopback()) failure = connect();
+    if (!failure) failure = build();
+  }
+  if (failure) {
+    console_.end_progress();
+    fmt::print(stderr, "mrc-endpoint: {}\n", failure->message);
+    return failure->code;
+  }
+  console_.log(fmt::format("seed {}", seed_));
+  start_sessions();
+  loopback() ? loop_pair() : loop_socket();
+  finish();
+  const ExitCode code = judge(result_, failure_);
+  if (failure_) fmt::print(stderr, "mrc-endpoint: {}\n", failure_->message);
+  return publish(result_, options_, code);
+}
+
+}  // namespace
+
+ExitCode run_program(const Options& options) {
+  return Program(options).run();
+}
+
+}  // namespace mrc::endpoint

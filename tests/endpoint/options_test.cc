@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace mrc::endpoint {
+namespace {
+
+using Args = std::vector<std::string>;
+
+config::EndpointConfig config_of(const Args& args) {
+  const Parsed p = parse_command_line(args);
+  EXPECT_TRUE(p.run) << p.exit.text;
+  return p.options.config;
+}
+
+TEST(Options, NothingPrintsACommandThatWorks) {
+  const Parsed p = parse_command_line({});
+  EXPECT_FALSE(p.run);
+  EXPECT_EQ(p.exit.code, ExitCode::kUsage);
+  EXPECT_NE(p.exit.text.find("mrc-endpoint run --loopback -D 2"), std::string::npos);
+  EXPECT_TRUE(parse_command_line({"run", "--loopback", "-D", "2"}).run);
+}
+
+TEST(Options, PerftestNames) {
+  const config::EndpointConfig c = config_of({"run", "--loopback", "-s", "4K", "-q", "3", "-n", "10", "-t",
+                                              "16", "-b", "-m", "1024", "-w", "write_imm", "--pin-ev", "2"});
+  EXPECT_EQ(c.workload.size_bytes, 4096U);
+  EXPECT_EQ(c.workload.qps, 3U);
+  EXPECT_EQ(c.workload.iterations, 10U);
+  EXPECT_EQ(c.workload.depth, 16U);
+  EXPECT_TRUE(c.workload.bidirectional);
+  EXPECT_EQ(c.qp.attr.path_mtu, 1024);
+  EXPECT_EQ(c.workload.kind, config::WorkloadKind::kWriteImm);
+  EXPECT_EQ(c.workload.pin_ev, 2);
+  const config::EndpointConfig all = config_of({"run", "--loopback", "-a", "--no-verify"});
+  ASSERT_EQ(all.workload.sweep_bytes.size(), 23U);
+  EXPECT_EQ(all.workload.sweep_bytes.front(), 2U);
+  EXPECT_EQ(all.workload.sweep_bytes.back(), 8U << 20);
+  EXPECT_FALSE(all.workload.verify);
+}
+
+TEST(Options, DevicesMakePlanes) {
+  const config::EndpointConfig c =
+      config_of({"serve", "--profile", "vhost", "--device", "/tmp/a b.sock", "--device", "/tmp/\"c\".sock",
+                 "--ip", "fd00::1", "--ip", "fd00::2"});
+  ASSERT_EQ(c.planes.size(), 2U);
+  EXPECT_EQ(c.planes[0].device, "/tmp/a b.sock");
+  EXPECT_EQ(c.planes[1].device, "/tmp/\"c\".sock");
+  EXPECT_EQ(c.planes[1].ip, "fd00::2");
+}
+
+TEST(Options, EverythingAfterTheDashesGoesToEal) {
+  const config::EndpointConfig c =
+      config_of({"run", "--loopback", "--set", "eal.args=[--a]", "--", "-s", "--log-level=8"});
+  EXPECT_EQ(c.eal.args, (std::vector<std::string>{"--a", "-s", "--log-level=8"}));
+}
+
+TEST(Options, TheLastOneWinsAndSetReachesEveryKey) {
+  const config::EndpointConfig c = config_of(
+      {"run", "--loopback", "-s", "1", "-s", "2", "--set", "fabric.delay_us=7.5", "--set", "qp.mpr=3"});
+  EXPECT_EQ(c.workload.size_bytes, 2U);
+  EXPECT_EQ(c.fabric.delay.ns, 7500);
+  EXPECT_EQ(c.qp.attr.mpr, 3);
+}
+
+TEST(Options, MistakesNameTheCommandLine) {
+  const auto said = [](const Args& args) {
+    const Parsed p = parse_command_line(args);
+    EXPECT_FALSE(p.run);
+    EXPECT_EQ(p.exit.code, ExitCode::kUsage);
+    EXPECT_TRUE(p.exit.to_stderr);
+    return p.exit.text;
+  };
+  EXPECT_EQ(said({"run", "--loopback", "-q", "0"}),
+            "command line: workload.qps: 0 is below the limit 1; use 1 to 4096\n");
+  EXPECT_EQ(said({"run", "--set", "qp.mtuu=5"}), "command line: qp.mtuu: unknown key; did you mean 'mtu'?\n");
+  EXPECT_EQ(said({"run", "--set", "qp"}), "--set qp: expected KEY=VALUE\n");
+  EXPECT_EQ(said({"run", "--set", "a..b=1"}),
+            "command line: a..b: not a key; keys look like qp.mtu or planes[0].ip\n");
+  EXPECT_EQ(said({"run", "--set", "planes[5].ip=::1"}),
+            "command line: planes[5].ip: not a key; keys look like qp.mtu or planes[0].ip\n");
+  EXPECT_NE(said({"run", "-s", "[1"}).find("is not a YAML value"), std::string::npos);
+  EXPECT_NE(said({"serve", "--loopback"}).find("--loopback"), std::string::npos);
+  EXPECT_NE(said({"walk"}).find("walk"), std::string::npos);
+}
+
+TEST(Options, HelpIsNoError) {
+  for (const Args& args : {Args{"--help"}, Args{"run", "--help"}, Args{"serve", "-h"}, Args{"--help-config"},
+                           Args{"--version"}}) {
+    const Parsed p = parse_command_line(args);
+    EXPECT_FALSE(p.run);
+    EXPECT_EQ(p.exit.code, ExitCode::kPass) << p.exit.text;
+    EXPECT_FALSE(p.exit.text.empty());
+  }
+  EXPECT_NE(parse_command_line({"run", "--help"}).exit.text.find("--tx-depth"), std::string::npos);
+  EXPECT_NE(parse_command_line({"run", "--help"}).exit.text.find("Exit codes"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mrc::endpoint

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The endpoint in one process: over the virtual fabric with loss, over rings, its files, and what it says to mistakes.
+
+endpoint_loopback.py MRC_ENDPOINT"""
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import endpoint_lib as lib
+from endpoint_lib import Program, check
+
+program = sys.argv[1]
+RUN = [program, "run", "--loopback", "--idle", "yield"]
+
+
+def loss_is_repaired():
+    text = lib.run(0, *RUN, "-s", "1M", "-n", 300, "--loss", 0.002, "--seed", 7, "--json", lib.path("r.json"))
+    result = lib.load_result("r.json")
+    phase = result["phases"][0]
+    check(result["pass"] and result["seed"] == "7", text)
+    check(phase["verification"]["messages"] == 300 and phase["verification"]["bytes"] == 300 << 20, text)
+    check(sum(phase["retransmissions"].values()) > 0, "0.2 % loss without a retransmission")
+    check(len(phase["planes"]) == 4, text)
+    for plane in phase["planes"]:
+        check(0.225 <= plane["tx_share"] <= 0.275, f"plane {plane['plane']} has a share of {plane['tx_share']}")
+    check(sum(e["tx_pkts"] for e in phase["evs"]) >= sum(p["tx_data_pkts"] for p in phase["planes"]) * 0.99, text)
+    print("ok: 300 MiB with 0.2 % loss verified;", {k: v for k, v in phase["retransmissions"].items() if v})
+
+
+def rings_and_options():
+    text = lib.run(0, *RUN, "--profile", "ring", "-w", "write_lat", "-s", 8, "-n", 2000, "--show-evs", "--json", "-")
+    check('"schema": "softmrc.result/1"' in text and "half the round trip" in text, text)
+    lib.run(0, *RUN, "--profile", "ring", "-w", "write_imm", "-q", 40, "-s", 100, "-n", 50)
+    lib.run(0, *RUN, "--profile", "ring", "-b", "-s", 5000, "-n", 200, "--pin-ev", 3)
+    print("ok: rings, many QPs, both ways, a pinned EV")
+
+
+def two_workers():
+    text = lib.run(0, *RUN, "--workers", 2, "-q", 4, "-s", 20000, "-n", 300, "-b", "--json", lib.path("w.json"))
+    phase = lib.load_result("w.json")["phases"][0]
+    check(phase["verification"]["messages"] == 2 * 4 * 300, text)
+    print("ok: two workers an end")
+
+
+def capture():
+    file = pathlib.Path(lib.path("c.pcapng"))
+    lib.run(0, *RUN, "-s", 4096, "-n", 20, "--capture", file)
+    check(file.stat().st_size > 20 * 128 and file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a", "no pcapng")
+    print("ok: capture of", file.stat().st_size, "bytes")
+
+
+def eal_arguments():
+    text = lib.run(0, *RUN, "-s", 64, "-n", 10, "--", "--no-telemetry")
+    line = next(l for l in text.splitlines() if l.startswith("EAL:"))
+    check("--no-telemetry" in line, line)
+    print("ok: effective", line)
+
+
+def interrupted():
+    p = Program(*RUN, "-s", "256K", "-D", 60, "--json", lib.path("i.json"))
+    p.wait_for("running write_bw")
+    time.sleep(0.5)
+    p.signal(signal.SIGTERM)
+    p.finish(0, 20)
+    check(lib.load_result("i.json")["phases"][0]["interrupted"], "interrupted")
+    print("ok: SIGTERM ends with results")
+
+
+def mistakes():
+    yaml = lib.path("bad.yaml")
+    pathlib.Path(yaml).write_text("profile: virtual\nqp:\n  mtuu: 1024\n  mpr: 999\n")
+    for args, said in (
+            ([], "run --loopback -D 2"), (["run", "--loopback", "-s", "3G"], "command line: workload.size: 3G is above"),
+            (["run", "--loopback", "--mtu", 1500], "command line: qp.mtu: 1500 is not one of 256"),
+            (["run", "--loopback", "--config", yaml], "bad.yaml:3: qp.mtuu: unknown key; did you mean 'mtu'?"),
+            (["run", "--loopback", "--config", yaml], "bad.yaml:4: qp.mpr: 999 is above the limit 255"),
+            (["run", "--loopback", "--set", "qp.foo=1"], "command line: qp.foo: unknown key"),
+            (["run", "--loopback", "--profile", "vhost"], "profile vhost needs one entry a plane"),
+            (["serve", "--profile", "ring"], "both ends in one process"),
+            (["run", "--nonsense"], "--nonsense"), (["run", "--config", "/nonexistent.yaml"], "No such file"),
+            (["run", "--loopback", "--lcores", "100"], "CPU 100 is not available"),
+            (["run", "--loopback", "-n", 5, "-D", 1], "iterations and duration_s are both set")):
+        text = lib.run(2, program, *args)
+        check(said in text, f"{args}: '{said}' is not in\n{text}")
+        check("EAL:" not in text and "panic" not in text.lower(), text)
+    check(lib.run(0, program, "run", "--check-config") == "ok\n", "check-config")
+    printed = lib.run(0, program, "run", "--print-config", "-s", 777, "--seed", 5)
+    check("size: 777" in printed and "seed: 5" in printed, printed)
+    pathlib.Path(yaml).write_text(printed)
+    check(lib.run(0, program, "run", "--print-config", "--config", yaml) == printed, "print-config loads back")
+    check("(0 to 2147483648, K M G allowed)" in lib.run(0, program, "--help-config"), "help-config")
+    text = lib.run(2, *RUN, "-s", 64, "-n", 10, "--json", "/nonexistent/x.json")
+    check("--json /nonexistent/x.json: cannot be created" in text, text)
+    print("ok: mistakes are answered with code 2, what and where")
+
+
+loss_is_repaired()
+rings_and_options()
+two_workers()
+capture()
+eal_arguments()
+interrupted()
+mistakes()

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nobody answers, nothing is up, nobody polls: every request still ends.
+#include <algorithm>
+
+#include "two_nics.h"
+
+namespace mrc::nic {
+namespace {
+
+using transport::Completion;
+using transport::WcStatus;
+
+struct Links {
+  static inline std::uint32_t down_ports = 0;  // bit per DPDK port
+  static bool up(std::uint16_t port) { return (down_ports >> port & 1U) == 0; }
+};
+
+Wiring short_timers() {
+  Wiring s;
+  s.attr.path_mtu = 1024;
+  s.attr.timeout = 10;  // 1 ms
+  s.attr.linear_cnt = 2;
+  s.attr.exp_cnt = 2;
+  s.nic.link_poll_interval = microseconds(10);
+  return s;
+}
+/// Sum of the intervals of short_timers() (D13), and one more for rounding.
+constexpr Duration kBudget = milliseconds(1 + 1 + 1 + 2 + 4 + 4);
+
+/// Polls host 0 alone until its QP completes something, at most `limit` from now.
+std::vector<Completion> poll_alone(TwoNics& net, std::uint32_t qpn, Duration step, Duration limit) {
+  Host& a = net.host[0];
+  std::vector<Completion> done;
+  const Time end = net.now + limit;
+  while (net.now < end && done.empty()) {
+    net.now = net.now + step;
+    a.w().poll_at(net.now);
+    std::array<Completion, 4> some;
+    const std::size_t n = a.w().poll_cq(qpn, some);
+    done.insert(done.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(n));
+  }
+  return done;
+}
+
+TEST(Silence, APostWhileAllPlanesAreDownEnds) {
+  Links::down_ports = 0;
+  Wiring s = short_timers();
+  s.link_up = Links::up;
+  TwoNics net(s);
+  Host& a = net.host[0];
+  Links::down_ports = ~0U;
+  net.run([] { return false; }, 20);
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 5000)), PostStatus::kOk);
+  const auto done = poll_alone(net, a.qpn, microseconds(2), kBudget * 2);
+  Links::down_ports = 0;
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].status, WcStatus::kRetryExcErr);
+  EXPECT_EQ(a.nic->query_qp(a.qpn)->counters.tx_new, 0U);
+}
+
+TEST(Silence, APostWhileAllPlanesAreDownIsSentWhenOneComesBack) {
+  Links::down_ports = 0;
+  Wiring s = short_timers();
+  s.link_up = Links::up;
+  TwoNics net(s);
+  Host& a = net.host[0];
+  Links::down_ports = ~0U;
+  net.run([] { return false; }, 20);
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 5000)), PostStatus::kOk);
+  net.run([] { return false; }, 200);
+  Links::down_ports = 0;
+  std::vector<Completion> done;
+  ASSERT_TRUE(net.run([&] { return net.drain_cq(a, done) != 0; }, 2'000));
+  EXPECT_EQ(done[0].status, WcStatus::kSuccess);
+}
+
+TEST(Silence, AQpMadeWhileAPlaneIsDownKnowsIt) {
+  Links::down_ports = 0;
+  Wiring s = short_timers();
+  s.link_up = Links::up;
+  TwoNics net(s);
+  Links::down_ports = 1U << net.port(0, 1) | 1U << net.port(0, 2) | 1U << net.port(0, 3);
+  net.run([] { return false; }, 20);
+  const std::uint32_t qpn = net.add_pair()[0];
+  const transport::Qp* qp = net.host[0].w().qp(qpn);
+  Links::down_ports = 0;
+  ASSERT_NE(qp, nullptr);
+  EXPECT_TRUE(qp->ev_set().port_usable(0));
+  for (unsigned p = 1; p < 4; ++p) EXPECT_FALSE(qp->ev_set().port_usable(static_cast<std::uint8_t>(p)));
+}
+
+TEST(Silence, APollEveryMillisecondStillLetsTimePass) {
+  TwoNics net(short_timers());
+  Host& a = net.host[0];
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 64)), PostStatus::kOk);
+  const auto done = poll_alone(net, a.qpn, milliseconds(1), kBudget * 2 + milliseconds(2));
+  ASSERT_EQ(done.size(), 1U) << "all timers stood still";
+  EXPECT_EQ(done[0].status, WcStatus::kRetryExcErr);
+}
+
+/// Plane 0 of host 0 takes nothing, though its link is up.
+struct Stuck {
+  static inline std::uint16_t port = 0xFFFF;
+  static std::uint16_t tx(std::uint16_t p, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    return p == port ? 0 : rte_eth_tx_burst(p, queue, pkts, n);
+  }
+};
+
+// Each of 200 QPs has probes that are due for a plane that takes none; all of their timers end nevertheless.
+TEST(Silence, ManyQpsWithProbesThatCanNotLeaveAllEnd) {
+  Wiring s = short_timers();
+  s.tx_tap = {Stuck::tx, Stuck::tx};
+  s.limits.max_send_wr = 4;
+  s.limits.max_mpr = s.limits.max_mpr_dest = s.attr.mpr = s.attr.mpr_dest = 1;
+  s.evs = 8;
+  TwoNics net(s, 65536);
+  Host& a = net.host[0];
+  std::vector<std::uint32_t> qpns;
+  for (int i = 0; i < 200; ++i) qpns.push_back(net.add_pair()[0]);
+  for (const std::uint32_t qpn : qpns) {
+    ASSERT_EQ(a.w().post_send(qpn, a.source_keys.lkey, TwoNics::write(a, net.host[1], 1, 0, 20'000)),
+              PostStatus::kOk);
+  }
+  net.now = net.now + microseconds(2);
+  Stuck::port = net.port(0, 0);
+  std::size_t ended = 0;
+  const Time end = net.now + kBudget * 3;
+  while (net.now < end && ended < qpns.size()) {
+    net.now = net.now + microseconds(20);
+    a.w().poll_at(net.now);  // host 1 never answers
+    for (const std::uint32_t qpn : qpns) {
+      std::array<Completion, 4> some;
+      ended += a.w().poll_cq(qpn, some);
+    }
+  }
+  Stuck::port = 0xFFFF;
+  EXPECT_EQ(ended, qpns.size());
+}
+
+}  // namespace
+}  // namespace mrc::nic
