@@ -80,8 +80,8 @@ struct PcapOptions {
 Result<void> prepare_server_socket(const std::string& path);
 /// Before a client starts: somebody must listen. Error otherwise, saying what to start.
 Result<void> check_client_socket(const std::string& path);
-/// Whichever of the two a vhost, virtio-user or memif device needs; that its interface exists for af_packet and
-/// af_xdp; nothing for others.
+/// Whichever of the two a vhost, virtio-user or memif device needs; that its interface exists for af_packet
+/// and af_xdp; nothing for others.
 Result<void> prepare_vdev(const std::string& vdev);
 
 }  // namespace mrc::ethdev

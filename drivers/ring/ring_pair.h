@@ -42,8 +42,8 @@ class RingPair {
 
   RingPairConfig config_;
   std::vector<std::uint16_t> ports_[2];
-  std::vector<rte_ring*> rings_;        ///< [host * planes + plane][queue]: what that host sends
-  rte_mempool* pool_ = nullptr;  ///< RX set-up wants one; nothing is ever taken from it
+  std::vector<rte_ring*> rings_;  ///< [host * planes + plane][queue]: what that host sends
+  rte_mempool* pool_ = nullptr;   ///< RX set-up wants one; nothing is ever taken from it
   unsigned id_ = 0;
 };
 
