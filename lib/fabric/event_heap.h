@@ -38,11 +38,14 @@ class EventHeap {
 
   void push(Time at, EventType type, std::uint32_t target) {
     assert(heap_.size() < capacity_);
-    // End of service before arrival at the same instant: the mark of a port is decided before the packet can
-    // be seen at the far end of a wire without delay.
-    const std::uint64_t rank = type == EventType::kService ? 0 : std::uint64_t{1} << 63;
-    heap_.push_back(Event{at, rank | next_order_++, target, type});
+    heap_.push_back(make(at, type, target));
     sift_up(heap_.size() - 1);
+  }
+  /// pop() and push() in one: a wire whose head has arrived waits for its next packet.
+  void replace_top(Time at, EventType type, std::uint32_t target) {
+    assert(!heap_.empty());
+    heap_.front() = make(at, type, target);
+    sift_down(0);
   }
   void pop() {
     assert(!heap_.empty());
@@ -58,8 +61,16 @@ class EventHeap {
   }
 
  private:
+  Event make(Time at, EventType type, std::uint32_t target) {
+    // End of service before arrival at the same instant: the mark of a port is decided before the packet can
+    // be seen at the far end of a wire without delay.
+    const std::uint64_t rank = type == EventType::kService ? 0 : std::uint64_t{1} << 63;
+    return {at, rank | next_order_++, target, type};
+  }
+  /// Without branches: which of two events comes first is anybody's guess.
   static bool before(const Event& a, const Event& b) {
-    return a.at != b.at ? a.at < b.at : a.order < b.order;
+    return static_cast<bool>(static_cast<int>(a.at < b.at) |
+                             (static_cast<int>(a.at == b.at) & static_cast<int>(a.order < b.order)));
   }
   void sift_up(std::size_t i) {
     const Event e = heap_[i];

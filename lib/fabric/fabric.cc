@@ -145,7 +145,7 @@ void Fabric::serve(Link& link, LinkId id, std::uint32_t slot, Time now) {
   link.counters.max_data_queue_bytes = std::max<std::uint64_t>(
       link.counters.max_data_queue_bytes, link.queue.data_bytes() + link.serving_data_bytes(now));
   count_sent(link, pool_[slot].packet);
-  if (link.faults().any()) {
+  if (link.has_faults()) {
     launch_with_faults(link, id, slot, now);
   } else {
     put_on_wire(link, id, slot);
@@ -223,15 +223,16 @@ std::size_t Fabric::advance(Time now, std::span<Outcome> out) {
       continue;
     }
     const Event e = heap_.top();
-    heap_.pop();
     switch (e.type) {
       case EventType::kService:
-        on_service_end(e.target, e.at);
+        heap_.pop();
+              on_service_end(e.target, e.at);
         break;
       case EventType::kArrival:
         on_arrival(e.target, e.at);
         break;
       case EventType::kStray:
+        heap_.pop();
         --strays_;
         walk(arrive(pool_[e.target].link, e.target, e.at), e.target, e.at);
         break;
@@ -261,7 +262,11 @@ void Fabric::on_arrival(LinkId id, Time now) {
   Link& link = links_[id];
   const std::uint32_t slot = pool_.pop(link.wire);
   assert(pool_[slot].at == now);
-  if (!link.wire.empty()) heap_.push(pool_[link.wire.head].at, EventType::kArrival, id);
+  if (link.wire.empty()) {
+    heap_.pop();
+  } else {
+    heap_.replace_top(pool_[link.wire.head].at, EventType::kArrival, id);
+  }
   walk(arrive(id, slot, now), slot, now);
 }
 

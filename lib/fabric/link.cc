@@ -16,7 +16,8 @@ Link::Link(const LinkSpec& spec, std::uint64_t seed)
 
 void Link::refresh() {
   fs_per_byte_ = config.rate_bps == 0 ? 0 : 8 * 1'000'000'000'000'000ULL / config.rate_bps;
-  immediate_ = config.rate_bps == 0 && config.delay.ns == 0 && config.jitter.ns == 0 && !faults_.any();
+  has_faults_ = faults_.any();
+  immediate_ = config.rate_bps == 0 && config.delay.ns == 0 && config.jitter.ns == 0 && !has_faults_;
 }
 
 void Link::set_rate(std::uint64_t rate_bps) {

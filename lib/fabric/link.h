@@ -55,6 +55,7 @@ class Link {
   void set_jitter(Duration jitter);
   void set_faults(const LinkFaults& f);
   [[nodiscard]] const LinkFaults& faults() const { return faults_; }
+  [[nodiscard]] bool has_faults() const { return has_faults_; }
 
   End from;
   End to;
@@ -76,6 +77,7 @@ class Link {
 
   LinkFaults faults_;
   bool immediate_ = false;
+  bool has_faults_ = false;
   std::uint64_t fs_per_byte_ = 0;  ///< femtoseconds
   std::uint64_t carry_fs_ = 0;     ///< what rounding to ns left over: no drift from the nominal rate
   Time last_arrival_;

@@ -12,12 +12,13 @@
 
 namespace mrc::fabric {
 
-/// One place in the pool. `twin` is the slot of a duplicate that shares the handle.
-struct Slot {
-  Packet packet;
+/// One place in the pool. `twin` is the slot of a duplicate that shares the handle. What every packet needs
+/// lies in the first cache line, source routing in the second.
+struct alignas(64) Slot {
   Time at;  ///< when it arrives (on a wire), when it ended (done)
   std::uint32_t next = kNil;
   std::uint32_t twin = kNil;
+  Packet packet;
   LinkId link = kNil;
   HostId host = kNil;
   DropReason reason = DropReason::kNone;
