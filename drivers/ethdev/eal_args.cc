@@ -74,9 +74,8 @@ Result<void> plan_lcores(const EalConfig& config, const MachineFacts& facts, Eal
   plan.args.insert(plan.args.end(), {"--lcores", map.str()});
   std::vector<unsigned> distinct = cpus;
   std::ranges::sort(distinct);
-  const auto repeated = std::ranges::unique(distinct);
-  const bool shared = !repeated.empty();
-  distinct.erase(repeated.begin(), repeated.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  const bool shared = distinct.size() < cpus.size();
   plan.notes.push_back(text("lcores: ", cpus.size(), " on CPU ", format_cpu_list(distinct), " (lcore@cpu ",
                             map.str(), ")", shared ? "; lcores that share a CPU yield when idle" : ""));
   return {};
