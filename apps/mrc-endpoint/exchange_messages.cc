@@ -18,6 +18,27 @@ struct Bad {
   std::string what;
 };
 
+/// A peer's words reach our terminal: no control characters in them, neither ASCII's nor, in UTF-8, those of
+/// C1.
+std::string printable(std::string s) {
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const auto c = static_cast<unsigned char>(s[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < s.size() ? s[i + 1] : 0);
+    if (c == 0xC2 && next >= 0x80 && next < 0xA0) s[i] = s[i + 1] = '?';
+    if (c < 0x20 || c == 0x7F) s[i] = '?';
+  }
+  return s;
+}
+
+/// What is no JSON may be no UTF-8 either.
+std::string printable_ascii(std::string_view s) {
+  std::string out(s.substr(0, 60));
+  for (char& c : out) {
+    if (c < 0x20 || c > 0x7E) c = '?';
+  }
+  return out;
+}
+
 /// Checked access to the members of one object.
 class Reader {
  public:
@@ -74,13 +95,6 @@ class Reader {
   [[nodiscard]] std::string name(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
 
  private:
-  /// A peer's words reach our terminal: no control characters in them.
-  static std::string printable(std::string s) {
-    for (char& c : s) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-    }
-    return s;
-  }
   [[nodiscard]] const Json& member(const char* key) const {
     const auto it = j_.find(key);
     if (it == j_.end()) throw Bad{name(key) + " is missing"};
@@ -363,7 +377,7 @@ Result<Message> decode(std::string_view line) {
   if (line.size() > kMaxLineBytes) return Error{fmt::format("a line of more than {} bytes", kMaxLineBytes)};
   if (too_deep(line)) return Error{"brackets nested too deeply"};
   const Json j = Json::parse(line, nullptr, false);
-  if (j.is_discarded()) return Error{fmt::format("not JSON: '{:.60}'", line)};
+  if (j.is_discarded()) return Error{fmt::format("not JSON: '{}'", printable_ascii(line))};
   try {
     const Reader r(j, "");
     return decode_as(r.text("type"), r);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -54,7 +55,9 @@ Result<Address> resolve(const std::string& text, std::uint16_t port) {
 
 int wait_for(int fd, short events, Duration timeout) {
   pollfd p{fd, events, 0};
-  return ::poll(&p, 1, static_cast<int>(timeout.ns / 1'000'000));
+  // Rounded up; never below 0, which would wait for ever.
+  const std::int64_t ms = std::clamp<std::int64_t>((timeout.ns + 999'999) / 1'000'000, 0, 1 << 30);
+  return ::poll(&p, 1, static_cast<int>(ms));
 }
 
 /// One attempt of at most `timeout`: a connected descriptor, or -1 with errno.
@@ -150,7 +153,10 @@ bool OobSocket::write_some() {
 
 bool OobSocket::send(std::string_view bytes) {
   unsent_ += bytes;
-  return write_some();
+  if (!write_some()) return false;
+  if (unsent_.size() <= kMaxUnsentBytes) return true;
+  error_ = "it does not read what we send";
+  return false;
 }
 
 void OobSocket::flush(Duration timeout) {

@@ -31,7 +31,9 @@ class OobSocket {
   /// Reads what is there, at most a few hundred KB a call, without waiting. False: the connection ended;
   /// `error()`.
   bool receive(std::string& into);
-  /// Queues `bytes` and writes what the kernel takes. False: the connection ended.
+  /// Largest queue of a peer that does not read; more ends the connection.
+  static constexpr std::size_t kMaxUnsentBytes = 8U << 20;
+  /// Queues `bytes` and writes what the kernel takes. False: the connection ended, or its peer does not read.
   bool send(std::string_view bytes);
   /// Writes the rest of the queue, waiting up to `timeout`, and ends our direction of the stream.
   void flush(Duration timeout);

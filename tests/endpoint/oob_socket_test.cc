@@ -55,6 +55,15 @@ TEST(OobSocket, ALargeMessageIsQueuedAndFlushed) {
   EXPECT_EQ(got, big);
 }
 
+TEST(OobSocket, APeerThatDoesNotReadEndsTheConnectionNotOurMemory) {
+  Connected c = connect_pair("127.0.0.1");
+  const std::string some(1U << 20, 'x');
+  int sent = 0;
+  while (sent < 1000 && c.a.send(some)) ++sent;
+  EXPECT_LT(sent, 100) << "what the kernel holds and 8 MiB";
+  EXPECT_EQ(c.a.error(), "it does not read what we send");
+}
+
 TEST(OobSocket, AClosedPeerIsNoticed) {
   Connected c = connect_pair("127.0.0.1");
   c.b = OobSocket();
