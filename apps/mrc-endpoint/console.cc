@@ -14,6 +14,12 @@ namespace {
 
 volatile int g_signals = 0;
 
+volatile int g_exit_code = 0;
+
+void on_alarm(int /*number*/) {
+  _exit(g_exit_code);
+}
+
 void on_signal(int number) {
   const int seen = g_signals + 1;
   g_signals = seen;
@@ -28,6 +34,12 @@ void catch_signals() {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+}
+
+void exit_within(unsigned seconds, int code) {
+  g_exit_code = code;
+  ::signal(SIGALRM, on_alarm);
+  ::alarm(seconds);
 }
 
 const volatile int& signals_seen() {

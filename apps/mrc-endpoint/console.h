@@ -36,6 +36,9 @@ class Console {
 /// Catches SIGINT and SIGTERM: the first asks to stop, the second ends the process at once. SIGPIPE is
 /// ignored.
 void catch_signals();
+/// The process ends with `code` after `seconds` at the latest, whatever the clean-up that follows is waiting
+/// for: a driver that closes a virtio-user port waits for its vhost peer, and that one may be stopped.
+void exit_within(unsigned seconds, int code);
 /// Number of signals so far.
 const volatile int& signals_seen();
 

@@ -24,6 +24,7 @@ namespace {
 
 constexpr Duration kSocketInterval = microseconds(20);
 constexpr Duration kLinkInterval = milliseconds(100);
+constexpr unsigned kCleanUpSeconds = 3;
 constexpr Duration kFlushTimeout = seconds(2);
 
 /// What is left when something before the first packet goes wrong.
@@ -285,7 +286,9 @@ ExitCode Program::run() {
   finish();
   const ExitCode code = judge(result_, failure_);
   if (failure_) fmt::print(stderr, "mrc-endpoint: {}\n", failure_->message);
-  return publish(result_, options_, code);
+  const ExitCode published = publish(result_, options_, code);
+  exit_within(kCleanUpSeconds, static_cast<int>(published));
+  return published;
 }
 
 }  // namespace

@@ -44,6 +44,15 @@ def check(condition, message):
         fail(message)
 
 
+def run_cases(*cases):
+    """Runs the cases in order, or those named on the command line."""
+    wanted = sys.argv[2:]
+    for case in cases:
+        name = case.__name__
+        if not wanted or name in wanted:
+            case()
+
+
 def path(name):
     return os.path.join(TMP, name)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The endpoint in one process: over the virtual fabric with loss, over rings, its files, and what it says to mistakes.
 
-endpoint_loopback.py MRC_ENDPOINT"""
+endpoint_loopback.py MRC_ENDPOINT [CASE...]"""
 import os
 import pathlib
 import signal
@@ -97,10 +97,4 @@ def mistakes():
     print("ok: mistakes are answered with code 2, what and where")
 
 
-loss_is_repaired()
-rings_and_options()
-two_workers()
-capture()
-eal_arguments()
-interrupted()
-mistakes()
+lib.run_cases(loss_is_repaired, rings_and_options, two_workers, capture, eal_arguments, interrupted, mistakes)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two endpoint processes over vhost-user: each workload verified, and every way in which a run can end early.
 
-endpoint_vhost.py MRC_ENDPOINT"""
+endpoint_vhost.py MRC_ENDPOINT [CASE...]"""
 import json
 import signal
 import socket
@@ -128,14 +128,14 @@ def nobody():
     print("ok: nobody there, code 3")
 
 
-workloads()
-no_verify_is_said()
-interrupt("run")
-interrupt("serve")
-kill("serve", "run")
-kill("run", "serve")
-frozen_peer()
-retry_budget()
-refused()
-strangers()
-nobody()
+def interrupts():
+    interrupt("run")
+    interrupt("serve")
+
+
+def kills():
+    kill("serve", "run")
+    kill("run", "serve")
+
+
+lib.run_cases(workloads, no_verify_is_said, interrupts, kills, frozen_peer, retry_budget, refused, strangers, nobody)
