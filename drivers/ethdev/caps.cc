@@ -22,6 +22,7 @@ namespace mrc::ethdev {
 namespace {
 
 constexpr std::uint32_t kHeadroom = RTE_PKTMBUF_HEADROOM;
+constexpr std::uint32_t kRoomUnit = 1024;  // coarsest unit in which a NIC is told the size of a buffer
 constexpr std::uint32_t kMaxRoom = std::numeric_limits<std::uint16_t>::max();
 // AF_XDP: one UMEM chunk is one mempool element (mbuf, data room, object header); it takes 2048 to 4096
 // bytes.
@@ -83,7 +84,7 @@ void apply_frame_limits(PortCaps& caps, const rte_eth_dev_info& info, const std:
       // size.
       const std::uint32_t frame_size = device_number(args, "framesz", 2048);
       caps.mtu_rule = MtuRule::kKernel;
-      caps.max_frame_bytes = frame_size - kAfPacketRxOverhead;
+      caps.max_frame_bytes = std::max(frame_size, kAfPacketRxOverhead + kEtherBytes) - kAfPacketRxOverhead;
       caps.min_rx_room_bytes = frame_size + kHeadroom;
       break;
     }
@@ -103,7 +104,7 @@ void apply_frame_limits(PortCaps& caps, const rte_eth_dev_info& info, const std:
       break;
     case Driver::kMemif:
       // Frames above one buffer are chained by the driver over several ring slots; we keep to one buffer.
-      caps.max_frame_bytes = device_number(args, "bsize", 2048);
+      caps.max_frame_bytes = std::max(device_number(args, "bsize", 2048), kEtherBytes);
       break;
     default:
       break;
@@ -193,6 +194,12 @@ Result<std::uint16_t> rx_data_room(const PortCaps& caps, std::uint32_t mtu_bytes
   const std::uint32_t room =
       std::max(mtu_bytes + kEtherBytes + kHeadroom + caps.rx_overhead_bytes, caps.min_rx_room_bytes);
   const std::uint32_t limit = caps.max_rx_room_bytes == 0 ? kMaxRoom : caps.max_rx_room_bytes;
+  // Hardware is told the buffer size in units of up to 1 KiB, rounded down: a little less than a whole unit
+  // more, and every full frame would arrive in two segments.
+  if (caps.driver == Driver::kHardware) {
+    const std::uint32_t rounded = (room - kHeadroom + kRoomUnit - 1) / kRoomUnit * kRoomUnit + kHeadroom;
+    if (rounded <= limit) return static_cast<std::uint16_t>(rounded);
+  }
   if (room > limit)
     return error("port ", caps.port_id, " ", caps.name, ": ", room,
                  " bytes of mbuf room needed, the limit is ", limit);

@@ -8,7 +8,8 @@
 namespace mrc::ethdev {
 
 /// From construction to stop(), file descriptors 1 and 2 of the process lead into memory. Set-up code on one
-/// thread; not to be nested. If memory for it cannot be had, output simply stays where it was.
+/// thread; not to be nested. Should the process end meanwhile (exit or abort of a library), what was caught
+/// goes to stderr after all. If memory for it cannot be had, output simply stays where it was.
 class OutputCapture {
  public:
   OutputCapture();
@@ -23,6 +24,7 @@ class OutputCapture {
   int memory_fd_ = -1;
   int saved_stdout_ = -1;
   int saved_stderr_ = -1;
+  void (*on_abort_before_)(int) = nullptr;
 };
 
 }  // namespace mrc::ethdev

@@ -80,16 +80,8 @@ int start_eal(const EalPlan& plan, std::string& output) {
 }
 
 std::string lines_about(const std::string& output, const std::string& fallback) {
-  // The drivers' words, in order, without EAL's banner; the first two name the cause.
-  std::vector<std::string> lines;
-  std::istringstream in(output);
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("EAL: Detected") || line.starts_with("EAL: Multi-process") ||
-        line.starts_with("EAL: Selected") || line.starts_with("TELEMETRY:") ||
-        line.find("bpffs") != std::string::npos || line.empty())
-      continue;
-    if (lines.size() < 3) lines.push_back(line);
-  }
+  std::vector<std::string> lines = telling_lines(output);  // the first two name the cause
+  if (lines.size() > 3) lines.resize(3);
   return lines.empty() ? fallback : join(lines, " | ");
 }
 

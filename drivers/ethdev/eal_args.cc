@@ -45,8 +45,10 @@ Result<void> check_limits(const EalConfig& config) {
   if (config.file_prefix.find('/') != std::string::npos)
     return error("file prefix '", config.file_prefix, "': it names files, so it must not contain '/'");
   for (const std::string& arg : config.extra_args) {
-    // EAL would print its own usage and exit the process.
-    if (arg == "-h" || arg == "--help" || arg == "-v" || arg == "--version")
+    // EAL would print its own usage and exit the process, for abbreviations too.
+    const bool abbreviated = arg.size() > 2 && (std::string_view("--help").starts_with(arg) ||
+                                                std::string_view("--version").starts_with(arg));
+    if (arg == "-h" || arg == "-v" || abbreviated)
       return error("EAL argument '", arg,
                    "': not passed on; EAL's options are listed by `dpdk-testpmd --help`");
     if (arg == "--") return error("EAL argument '--': a second '--' has no meaning here; remove it");
@@ -81,11 +83,29 @@ Result<void> plan_lcores(const EalConfig& config, const MachineFacts& facts, Eal
   return {};
 }
 
+/// The user has chosen the kind of memory, or how much, or both; what is open is ours.
+Result<void> complete_memory(const EalConfig& config, const MachineFacts& facts, EalPlan& plan) {
+  const bool sized = user_gave(config, {"-m", "--socket-mem"});
+  const bool ordinary = user_gave(config, {"--no-huge"});
+  const std::uint64_t want = sized ? 1 : config.memory_mib * kMib;
+  const std::uint64_t huge = facts.hugepage_free_bytes();
+  if (!ordinary && huge < want)
+    return error("memory: the EAL arguments ask for hugepages, ", huge / kMib, " MiB of them are free",
+                 sized ? "" : text(", ", config.memory_mib, " MiB are needed"),
+                 "; add --no-huge to them, or reserve some: echo ",
+                 (config.memory_mib * kMib + 2 * kMib - 1) / (2 * kMib),
+                 " > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+  // EAL's own default without hugepages is 64 MiB, which no pool fits in.
+  const std::string mib = std::to_string(config.memory_mib);
+  if (!sized) plan.args.insert(plan.args.end(), {"-m", mib});
+  plan.notes.push_back("memory: as given in the EAL arguments" + (sized ? "" : ", " + mib + " MiB"));
+  plan.uses_hugepages = !ordinary;
+  return {};
+}
+
 Result<void> plan_memory(const EalConfig& config, const MachineFacts& facts, EalPlan& plan) {
-  if (user_gave(config, {"-m", "--no-huge", "--in-memory", "--legacy-mem", "--huge-dir", "--socket-mem"})) {
-    plan.notes.emplace_back("memory: as given in the EAL arguments");
-    return {};
-  }
+  if (user_gave(config, {"-m", "--no-huge", "--in-memory", "--legacy-mem", "--huge-dir", "--socket-mem"}))
+    return complete_memory(config, facts, plan);
   const std::string mib = std::to_string(config.memory_mib);
   const std::uint64_t want = config.memory_mib * kMib;
   const std::uint64_t huge = facts.hugepage_free_bytes();
@@ -209,6 +229,20 @@ Result<EalPlan> plan_eal(const EalConfig& config, const MachineFacts& facts) {
   return plan;
 }
 
+std::vector<std::string> telling_lines(const std::string& output) {
+  // Said at every start, whatever becomes of it.
+  static constexpr std::string_view kBanner[] = {"EAL: Detected",     "EAL: Multi-process", "EAL: Selected",
+                                                 "EAL: No available", "EAL: VFIO support",  "EAL: Probing",
+                                                 "TELEMETRY:"};
+  std::vector<std::string> out;
+  std::istringstream in(output);
+  for (std::string line; std::getline(in, line);) {
+    const bool banner = std::ranges::any_of(kBanner, [&](auto sign) { return line.starts_with(sign); });
+    if (!banner && !line.empty() && line.find("bpffs") == std::string::npos) out.push_back(line);
+  }
+  return out;
+}
+
 std::string explain_eal_failure(const std::string& output, const std::string& errno_text) {
   struct Known {
     std::string_view sign;
@@ -222,18 +256,18 @@ std::string explain_eal_failure(const std::string& output, const std::string& er
       {"not compatible", "the EAL arguments contradict each other; give either --no-huge or --in-memory"},
       {"failed to parse device", "no driver has that name; `tools/doctor` lists the drivers found"},
       {"invalid core list", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
-      {"lcore", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
+      {"invalid lcores", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
+      {"Cannot create lock on", "another process runs with the same --file-prefix; choose another"},
       {"no mounted hugetlbfs",
        "hugepages are reserved but no hugetlbfs is mounted; add --in-memory to the EAL arguments"},
       {"hugepage",
        "too few hugepages; use --no-huge -m 256, or reserve: echo 512 > "
        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"},
-      {"Cannot create lock on", "another process runs with the same --file-prefix; choose another"},
   };
   // The first line names the cause; all the options follow when EAL prints its usage.
-  const std::string words = output.substr(0, output.find("Usage:"));
-  const std::size_t begin = std::min(words.find_first_not_of('\n'), words.size());
-  std::string first = words.substr(begin, words.find('\n', begin) - begin);
+  const std::vector<std::string> lines = telling_lines(output.substr(0, output.find("Usage:")));
+  const std::string words = join(lines, "\n");
+  std::string first = lines.empty() ? "" : lines.front();
   if (first.starts_with("EAL: ")) first.erase(0, 5);
   std::string message = "DPDK did not start: ";
   for (const Known& known : kKnown) {

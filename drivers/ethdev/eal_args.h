@@ -53,6 +53,9 @@ struct EalPlan {
 /// (RTE_MAX_ETHPORTS).
 [[nodiscard]] Result<EalPlan> plan_eal(const EalConfig& config, const MachineFacts& facts);
 
+/// The lines of EAL's and its drivers' output that are not said at every start, in order.
+[[nodiscard]] std::vector<std::string> telling_lines(const std::string& output);
+
 /// What EAL printed while it failed, as one line with a way out. `errno_text`: rte_strerror of its error.
 [[nodiscard]] std::string explain_eal_failure(const std::string& output, const std::string& errno_text);
 

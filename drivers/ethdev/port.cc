@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -82,7 +83,8 @@ void Port::choose_queues(const PortConfig& config) {
 
 void Port::choose_offloads(const PortConfig& config) {
   rx_offloads_ = config.rx_offloads & caps_.rx_offloads;
-  tx_offloads_ = config.tx_offloads & caps_.tx_offloads;
+  // Never: mbufs of several pools leave through one queue, and the driver would return all to the first's.
+  tx_offloads_ = config.tx_offloads & caps_.tx_offloads & ~RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
   rss_types_ = rx_queues_ > 1 ? config.rss_types & caps_.rss_types : 0;
   if (rx_offloads_ != config.rx_offloads || tx_offloads_ != config.tx_offloads)
     notes_.push_back(text(who(), ": offloads the port lacks are done in software (rx 0x", std::hex,
@@ -172,8 +174,9 @@ Result<void> Port::start() {
     if (auto ok = start_driver(); !ok) return ok;
   }
   started_ = true;
-  // From here on its log tells what link() tells, several times over.
+  // From here on their logs tell what link() tells, several times over.
   if (caps_.driver == Driver::kVirtioUser) rte_log_set_level_pattern("pmd.net.virtio*", RTE_LOG_CRIT);
+  if (caps_.driver == Driver::kMemif) rte_log_set_level_pattern("pmd.net.memif*", RTE_LOG_CRIT);
   if (promiscuous_) {
     const int rc = rte_eth_promiscuous_enable(caps_.port_id);
     // Drivers without filters do not know the call, and need none.
@@ -186,9 +189,11 @@ Result<void> Port::start() {
 Result<void> Port::start_driver() {
   last_attempt_ = std::chrono::steady_clock::now();
   was_up_ = false;
-  OutputCapture capture;
+  // Later starts, of a memif client, happen while other threads print: their lines must not be caught.
+  std::optional<OutputCapture> capture;
+  if (!started_) capture.emplace();
   const int rc = rte_eth_dev_start(caps_.port_id);
-  const std::string output = capture.stop();
+  const std::string output = capture ? capture->stop() : "";
   if (rc != 0) return error(who(), ": start refused: ", rte_strerror(-rc), said(output));
   running_ = true;
   if (caps_.needs_guard) open_gate(caps_.port_id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ring/ring_pair.h"
 
+#include <rte_bus_vdev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
@@ -49,15 +50,13 @@ Result<void> RingPair::open() {
   }
   for (unsigned host = 0; host < 2; ++host) {
     for (unsigned plane = 0; plane < config_.planes; ++plane) {
-      auto port = open_port(host, plane);
-      if (!port) return port.error();
-      ports_[host].push_back(*port);
+      if (auto r = open_port(host, plane); !r) return r;
     }
   }
   return {};
 }
 
-Result<std::uint16_t> RingPair::open_port(unsigned host, unsigned plane) {
+Result<void> RingPair::open_port(unsigned host, unsigned plane) {
   const std::string name = name_of(id_, "p", host, plane, 0);
   const unsigned n = config_.rx_queues;
   rte_ring** out = &rings_[(host * config_.planes + plane) * n];
@@ -68,6 +67,7 @@ Result<std::uint16_t> RingPair::open_port(unsigned host, unsigned plane) {
                  std::to_string(RTE_MAX_ETHPORTS) + " ports"};
   }
   const auto id = static_cast<std::uint16_t>(port);
+  ports_[host].push_back(id);  // from here on the destructor closes it
   const rte_eth_conf conf{};
   const auto queues = static_cast<std::uint16_t>(n);
   int rc = rte_eth_dev_configure(id, queues, queues, &conf);
@@ -77,14 +77,16 @@ Result<std::uint16_t> RingPair::open_port(unsigned host, unsigned plane) {
   }
   if (rc == 0) rc = rte_eth_dev_start(id);
   if (rc != 0) return Error{"ring ports: port " + name + " does not start: " + rte_strerror(-rc)};
-  return id;
+  return {};
 }
 
 RingPair::~RingPair() {
-  for (const auto& host : ports_) {
-    for (const std::uint16_t port : host) {
-      rte_eth_dev_stop(port);
-      rte_eth_dev_close(port);
+  for (unsigned host = 0; host < 2; ++host) {
+    for (unsigned plane = 0; plane < ports_[host].size(); ++plane) {
+      rte_eth_dev_stop(ports_[host][plane]);
+      rte_eth_dev_close(ports_[host][plane]);
+      // A closed ring port leaves its device behind; only the bus can take it back.
+      rte_vdev_uninit(("net_ring_" + name_of(id_, "p", host, plane, 0)).c_str());
     }
   }
   for (rte_ring* ring : rings_) {

@@ -38,7 +38,7 @@ class RingPair {
  private:
   explicit RingPair(const RingPairConfig& config) : config_(config) {}
   Result<void> open();
-  Result<std::uint16_t> open_port(unsigned host, unsigned plane);
+  Result<void> open_port(unsigned host, unsigned plane);
 
   RingPairConfig config_;
   std::vector<std::uint16_t> ports_[2];

@@ -29,6 +29,7 @@ using PoolPtr = std::unique_ptr<rte_mempool, FreePool>;
 struct Port {
   std::vector<RingPtr> tx;
   std::vector<RingPtr> rx;
+  std::optional<std::uint16_t> id;  ///< the DPDK port exists
   std::optional<ethdev::Port> ethdev;
 };
 
@@ -59,6 +60,9 @@ struct Steered {
 
 struct VirtualFabric::Impl {
   explicit Impl(VirtualConfig c);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   Result<void> open();
   Result<void> open_port(std::uint32_t index);

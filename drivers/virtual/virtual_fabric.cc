@@ -125,11 +125,12 @@ Result<void> VirtualFabric::Impl::open_port(std::uint32_t index) {
   if (id < 0) {
     return ethdev::error("virtual fabric: port ", name, ": ", rte_strerror(rte_errno));
   }
+  port.id = static_cast<std::uint16_t>(id);
   ethdev::PortConfig pc;
   pc.rx_queues = pc.tx_queues = config.queues;
   pc.mtu_bytes = kMtuBytes;
   pc.rx_pools = {pool.get()};  // RX set-up wants one; the ports never take from it
-  auto opened = ethdev::Port::open(static_cast<std::uint16_t>(id), pc);
+  auto opened = ethdev::Port::open(*port.id, pc);
   if (!opened) return opened.error();
   port.ethdev.emplace(*std::move(opened));
   return port.ethdev->start();
@@ -139,9 +140,16 @@ VirtualFabric::VirtualFabric(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 
 VirtualFabric::~VirtualFabric() {
   drain();
-  for (std::uint32_t i = 0; i < impl_->ports.size(); ++i) {
-    impl_->ports[i].ethdev.reset();  // before the rings under it
-    rte_vdev_uninit(("net_ring_" + impl_->port_name(i)).c_str());
+}
+
+// Also what a failed open() has left: no port may outlive the rings under it.
+VirtualFabric::Impl::~Impl() {
+  for (std::uint32_t i = 0; i < ports.size(); ++i) {
+    Port& port = ports[i];
+    if (!port.id) continue;
+    port.ethdev.reset();
+    if (rte_eth_dev_is_valid_port(*port.id) != 0) rte_eth_dev_close(*port.id);
+    rte_vdev_uninit(("net_ring_" + port_name(i)).c_str());
   }
 }
 

@@ -146,6 +146,61 @@ TEST(EalArgs, FailuresOfEalAreExplained) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
 }
 
+TEST(EalArgs, WhatTheUserLeavesOpenOfTheMemoryIsFilledIn) {
+  EalConfig config;
+  config.memory_mib = 300;
+  config.extra_args = {"--no-huge"};
+  auto plan = plan_eal(config, machine());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(after(*plan, "-m"), "300") << "EAL's 64 MiB hold no pool";
+  EXPECT_FALSE(plan->uses_hugepages);
+
+  for (const std::vector<std::string>& sized :
+       {std::vector<std::string>{"--no-huge", "-m", "512"}, {"--no-huge", "-m512"}}) {
+    config.extra_args = sized;
+    plan = plan_eal(config, machine());
+    ASSERT_TRUE(plan);
+    EXPECT_FALSE(has(*plan, "300")) << "the user's size counts";
+  }
+  for (const char* option : {"--in-memory", "--legacy-mem", "--huge-dir=/mnt/huge"}) {
+    config.extra_args = {option};
+    EXPECT_NE(failure(config, machine(149)).find("298 MiB of them are free, 300 MiB are needed"),
+              std::string::npos)
+        << option << ": " << failure(config, machine(149));
+    plan = plan_eal(config, machine(150));
+    ASSERT_TRUE(plan) << option;
+    EXPECT_EQ(after(*plan, "-m"), "300") << option;
+    EXPECT_TRUE(plan->uses_hugepages);
+  }
+  for (const char* option : {"-m", "--socket-mem"}) {
+    config.extra_args = {option, "64"};
+    EXPECT_NE(failure(config, machine()).find("0 MiB of them are free"), std::string::npos) << option;
+    EXPECT_TRUE(plan_eal(config, machine(32))) << option;
+  }
+}
+
+TEST(EalArgs, TheBannerIsNoCause) {
+  const std::string banner =
+      "EAL: Detected CPU lcores: 2\nEAL: Detected NUMA nodes: 1\n"
+      "EAL: No available 1048576 kB hugepages reported\n";
+  const std::string locked =
+      explain_eal_failure(banner + "EAL: Cannot create lock on '/var/run/dpdk/x/config'.\n", "x");
+  EXPECT_NE(locked.find("--file-prefix"), std::string::npos) << locked;
+  EXPECT_NE(locked.find("EAL says: Cannot create lock on"), std::string::npos) << locked;
+  const std::string mount =
+      explain_eal_failure(banner + "EAL: no mounted hugetlbfs found for that size\n", "x");
+  EXPECT_NE(mount.find("--in-memory"), std::string::npos) << mount;
+  EXPECT_NE(explain_eal_failure(banner, "No such device").find("No such device"), std::string::npos);
+}
+
+TEST(EalArgs, AbbreviationsThatEndTheProcessAreRefused) {
+  for (const char* arg : {"-h", "--help", "--hel", "--he", "-v", "--version", "--ver"}) {
+    EalConfig config;
+    config.extra_args = {arg};
+    EXPECT_NE(failure(config, machine()).find(arg), std::string::npos) << arg;
+  }
+}
+
 TEST(MachineFacts, CpuListsGoBothWays) {
   EXPECT_EQ(parse_cpu_list("0-2,5"), (std::vector<unsigned>{0, 1, 2, 5}));
   EXPECT_EQ(format_cpu_list({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
