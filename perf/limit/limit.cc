@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint32_t kPayloadOffset = 256;  // as lib/nic lays its mbufs out
 constexpr std::uint32_t kEthernetBytes = 14;   // not covered by the ICRC
 constexpr std::uint32_t kMaxBurst = 32;
+constexpr int kMaxIdleRounds = 1'000'000;
 
 }  // namespace
 
@@ -37,9 +38,9 @@ Limit::~Limit() {
   rte_mempool_free(pool_);
 }
 
-void Limit::send(std::size_t plane, std::uint32_t n, Walk& source, std::size_t& at) {
+std::uint32_t Limit::send(std::size_t plane, std::uint32_t n, Walk& source, std::size_t& at) {
   std::array<rte_mbuf*, kMaxBurst> burst;
-  if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(burst.data()), n) != 0) return;
+  if (rte_mempool_get_bulk(pool_, reinterpret_cast<void**>(burst.data()), n) != 0) return 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     rte_mbuf* m = burst[i];
     auto* payload = static_cast<std::uint8_t*>(m->buf_addr) + kPayloadOffset;
@@ -60,6 +61,20 @@ void Limit::send(std::size_t plane, std::uint32_t n, Walk& source, std::size_t& 
   while (sent < n) {
     sent += rte_eth_tx_burst(config_.tx_ports[plane], 0, &burst[sent], static_cast<std::uint16_t>(n - sent));
   }
+  return sent;
+}
+
+// What another user of the ports left in them is not ours to check.
+void Limit::discard() {
+  std::array<rte_mbuf*, kMaxBurst> burst;
+  for (const auto& ports : {config_.tx_ports, config_.rx_ports}) {
+    for (const std::uint16_t port : ports) {
+      for (std::uint16_t n = kMaxBurst; n != 0;) {
+        n = rte_eth_rx_burst(port, 0, burst.data(), kMaxBurst);
+        rte_pktmbuf_free_bulk(burst.data(), n);
+      }
+    }
+  }
 }
 
 bool Limit::receive(std::size_t plane, Walk& target, std::size_t& at, std::uint64_t& got) {
@@ -68,6 +83,10 @@ bool Limit::receive(std::size_t plane, Walk& target, std::size_t& at, std::uint6
   for (std::uint16_t i = 0; i < n; ++i) rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));
   bool good = true;
   for (std::uint16_t i = 0; i < n; ++i) {
+    if (burst[i]->data_len != config_.header_bytes + config_.payload_bytes + 4) {
+      good = false;  // none of ours: nothing of it is read
+      continue;
+    }
     const auto* frame = rte_pktmbuf_mtod(burst[i], const std::uint8_t*);
     const std::uint32_t covered = burst[i]->data_len - kEthernetBytes - 4U;
     std::uint32_t want = 0;
@@ -89,16 +108,18 @@ double Limit::run(std::uint64_t packets, Walk source, Walk target) {
   std::size_t target_at = 0;
   std::uint64_t sent = 0;
   std::uint64_t got = 0;
-  bool good = true;
+  bool good = share != 0;
+  if (!good) return 0;
+  discard();
   const Stopwatch watch;
-  while (sent < packets) {
-    for (std::size_t p = 0; p < planes; ++p) send(p, share, source, source_at);
-    sent += share * planes;
+  int idle = 0;  // rounds in which nothing moved: mbufs or packets are gone, and would be waited for for ever
+  while ((sent < packets || got < sent) && good && idle < kMaxIdleRounds) {
+    const std::uint64_t before = sent + got;
+    for (std::size_t p = 0; p < planes && sent < packets; ++p) sent += send(p, share, source, source_at);
     for (std::size_t p = 0; p < planes; ++p) good = receive(p, target, target_at, got) && good;
+    idle = sent + got == before ? idle + 1 : 0;
   }
-  while (got < sent) {
-    for (std::size_t p = 0; p < planes; ++p) good = receive(p, target, target_at, got) && good;
-  }
+  if (got < sent || sent < packets) return 0;
   const double seconds = watch.seconds();
   return good ? seconds : 0;
 }

@@ -22,7 +22,7 @@ struct LimitConfig {
   std::vector<std::uint16_t> tx_ports;  ///< by plane
   std::vector<std::uint16_t> rx_ports;
   std::uint32_t header_bytes =
-      82;  ///< Ethernet to RETH: copied, and covered by the CRC from the IP header on
+      78;  ///< Ethernet to RETH: copied, and covered by the CRC from the IP header on
   std::uint32_t payload_bytes = 4096;
   std::uint32_t burst_pkts = 32;  ///< sent in one iteration over all planes, equal shares
   std::uint32_t mbufs = 4096;
@@ -42,12 +42,14 @@ class Limit {
   Limit& operator=(const Limit&) = delete;
 
   /// Moves `packets` (rounded up to whole bursts) from `source` to `target`; returns the seconds it took.
-  /// Everything sent has been received at the end. 0 when a CRC did not match (memory or ring at fault).
+  /// Everything sent has been received at the end. 0 when something was lost, foreign or damaged.
   double run(std::uint64_t packets, Walk source, Walk target);
 
  private:
   explicit Limit(const LimitConfig& config) : config_(config) {}
-  void send(std::size_t plane, std::uint32_t n, Walk& source, std::size_t& at);
+  /// Packets sent: `n`, or 0 when the pool is empty.
+  std::uint32_t send(std::size_t plane, std::uint32_t n, Walk& source, std::size_t& at);
+  void discard();
   bool receive(std::size_t plane, Walk& target, std::size_t& at, std::uint64_t& got);
 
   LimitConfig config_;
