@@ -86,7 +86,13 @@ void Host::handle(Packet& p, Time now) {
 }
 
 void Host::on_write(const Packet& p, const wire::WriteView& write, Time now) {
-  const transport::WriteVerdict verdict = qp_->on_write(write, p.meta, in_.access(write));
+  wire::WriteView seen = write;
+  if (!s_.wire_bytes) seen.nominal_bytes -= s_.uncounted_bytes;  // bytes are checked against the codec there
+  const bool bad = in_.is_bad(write.bth.psn);
+  if (bad && s_.badness == Badness::kMalformed) ++seen.dmalen;
+  const auto access =
+      bad && s_.badness == Badness::kDenied ? transport::Access::kDenied : transport::Access::kOk;
+  const transport::WriteVerdict verdict = qp_->on_write(seen, p.meta, access);
   trace_.event(since_start(now), index_, "rx-write",
                {{"psn", in_.index_of(write.bth.psn)},
                 {"port", p.meta.port},
@@ -94,9 +100,11 @@ void Host::on_write(const Packet& p, const wire::WriteView& write, Time now) {
                 {"verdict", static_cast<int>(verdict)}});
   ++seen_.writes;
   seen_.marks += p.meta.ce && verdict != transport::WriteVerdict::kDrop ? 1 : 0;  // a NACK bears no mark
-  in_.on_arrival(write, p.meta, verdict, *qp_);
+  in_.on_arrival(seen, p.meta, verdict, *qp_);
   if (verdict != transport::WriteVerdict::kPlace) return;
-  if (plan_.placing.ns == 0) {
+  if (bad && s_.badness == Badness::kNotPlaced) {
+    qp_->place_failed(write.bth.psn, wire::Syndrome::kRemoteOperational);
+  } else if (plan_.placing.ns == 0) {
     in_.place(write.bth.psn, p.payload);
     qp_->placed(write.bth.psn);
   } else {

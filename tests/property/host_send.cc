@@ -127,8 +127,14 @@ void Host::emit_control(const transport::ControlDesc& d, Time now) {
   switch (d.opcode) {
     case wire::Opcode::kSack:
       in_.on_sack_sent(d.sack, *qp_);
+      if (d.sack.mpr != (plan_.attr.dynamic_mpr ? plan_.attr.mpr_dest : 0))
+        violate("D16", "SACK advertises an MPR of ", int{d.sack.mpr});
       tell("tx-sack", in_.index_of(d.sack.cack_psn));
       p.view = d.sack;
+      // a responder that is short of room; what it promised once it goes on accepting
+      if (s_.shrinking)
+        std::get<wire::SackView>(p.view).mpr =
+            static_cast<std::uint8_t>(rng_.below(plan_.attr.mpr_dest + 1U));
       ++emitted_sacks_;
       emitted_marks_ += d.sack.m == wire::EvMark::kSkipOnce ? 1 : 0;
       break;

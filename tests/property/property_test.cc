@@ -99,6 +99,24 @@ TEST(Property, MessageNumbersWrap) {
   EXPECT_GT(result.packets, 70'000U);
 }
 
+/// D7, C25: a responder that counts 60 bytes a packet less than was sent. Resynchronised, the window stays
+/// open; read literally it leaks away and the QP stops.
+TEST(Property, APeerThatCountsLessDoesNotCloseTheWindow) {
+  Scenario s = make_scenario(11, Kind::kBenign);
+  s.side[0].messages.assign(1500, {.length_bytes = 1000});
+  s.side[1].messages.clear();
+  s.side[0].cwnd_bytes = 30'000;
+  s.uncounted_bytes = 60;
+  s.wire_bytes = false;
+  s.policy.inflight_resync = true;
+  const RunResult kept_open = run(s);
+  EXPECT_TRUE(kept_open.ok) << kept_open.failure;
+  s.policy.inflight_resync = false;
+  const RunResult leaked = run(s);
+  EXPECT_FALSE(leaked.ok) << "the window did not leak: this test proves nothing";
+  EXPECT_EQ(leaked.failure.substr(0, 2), "I3") << leaked.failure;
+}
+
 int print_seed(std::uint64_t seed, RunOptions options) {
   const Scenario s = make_scenario(seed);
   std::fputs(describe(s).c_str(), stdout);

@@ -14,6 +14,18 @@ namespace {
 using transport::QpState;
 using transport::WcStatus;
 
+WcStatus status_of(Badness badness) {
+  switch (badness) {
+    case Badness::kDenied:
+      return WcStatus::kRemAccessErr;
+    case Badness::kMalformed:
+      return WcStatus::kRemInvReqErr;
+    case Badness::kNotPlaced:
+      return WcStatus::kRemOpErr;
+  }
+  return WcStatus::kSuccess;
+}
+
 constexpr std::uint64_t kMaxSteps = 3'000'000;
 
 std::shared_ptr<const path::EvTable> make_table(const Scenario& s, int side) {
@@ -169,7 +181,7 @@ class World {
   void check_error_end() const {
     switch (s_.kind) {
       case Kind::kRemoteAccess:
-        expect_first_error(streams_[0], static_cast<std::size_t>(s_.bad_message), WcStatus::kRemAccessErr);
+        expect_first_error(streams_[0], static_cast<std::size_t>(s_.bad_message), status_of(s_.badness));
         break;
       case Kind::kNoReceive:
         expect_first_error(streams_[0], s_.side[1].receives_total, WcStatus::kRemOpErr);

@@ -231,6 +231,7 @@ void plan_kind(Rng& rng, Scenario& s) {
       plan_blinking(s);
       break;
     case Kind::kRemoteAccess:
+      s.badness = static_cast<Badness>(rng.below(3));
       s.bad_message = static_cast<int>(rng.below(a.messages.size()));
       // a message of 0 bytes touches no memory, so nothing can be refused
       if (a.messages[static_cast<std::size_t>(s.bad_message)].length_bytes == 0)
@@ -305,6 +306,9 @@ Scenario build(std::uint64_t seed, Rng rng, Kind kind) {
   for (int i = 0; i < 2; ++i)
     if (i == 0 || rng.chance(0.6)) plan_messages(rng, s, s.side[i]);
   s.wire_bytes = rng.chance(0.1);
+  if (s.policy.inflight_resync && rng.chance(0.1)) s.uncounted_bytes = rng.chance(0.5) ? 8 : 60;
+  s.shrinking = rng.chance(0.1);
+  for (SidePlan& side : s.side) side.attr.dynamic_mpr = s.shrinking;
   plan_kind(rng, s);
   return s;
 }

@@ -16,7 +16,7 @@ enum class Kind : std::uint8_t {
   kBenign,        ///< reorders by less than reo, marks, duplicates: nothing may be retransmitted (I2)
   kFaulty,        ///< everything goes wrong until fault_end, then everything must finish (I3, I10)
   kDeadChannel,   ///< the channel dies for good: RETRY_EXC at the computed time (I10)
-  kRemoteAccess,  ///< one message of A is refused: NAK 0x62 (D17)
+  kRemoteAccess,  ///< one message of A cannot be executed: a NAK (D17)
   kNoReceive,     ///< a WriteIMM of A finds no receive: NAK 0x63 (D15)
   kAbort,         ///< A goes to ERROR by its own will: flush (D17)
   kBlinking,  ///< everything is dead for 2.5 T again and again, far longer than the retry budget in sum (I10)
@@ -34,6 +34,13 @@ struct MessagePlan {
   bool solicited = false;
   bool reuse_target = false;  ///< write where a completed message was written before
   Duration gap;               ///< posted that long after the previous one was
+};
+
+/// How the one bad message of kRemoteAccess fails.
+enum class Badness : std::uint8_t {
+  kDenied,     ///< the memory check refuses it: NAK 0x62
+  kMalformed,  ///< dmalen contradicts the packet's place in the message: NAK 0x61
+  kNotPlaced,  ///< the host cannot write it: NAK 0x63
 };
 
 /// One direction of one plane while faults last. Probabilities per packet.
@@ -96,7 +103,10 @@ struct Scenario {
   Duration fault_end;  ///< links are perfect from here on
   Duration death;      ///< kDeadChannel: nothing passes from here on; kAbort: when A gives up
   int dead_direction = -1;
-  int bad_message = -1;     ///< kRemoteAccess
+  Badness badness{};
+  std::uint32_t uncounted_bytes = 0;  ///< the responder counts so many bytes less per packet (D7, C25)
+  bool shrinking = false;             ///< Dynamic MPR: SACKs advertise windows that shrink and grow (D16)
+  int bad_message = -1;               ///< kRemoteAccess
   bool wire_bytes = false;  ///< packets travel as bytes through lib/wire, and corruption flips bits of them
   std::uint32_t burst = 32;
 };

@@ -25,6 +25,7 @@ Stream::Stream(const Scenario& s, int sender, const path::EvTable& sender_table)
       peer_(s.side[1 - sender].attr),
       source_base_(mix64(s.seed * 2 + sender) >> 8),
       target_base_(mix64(s.seed * 3 + sender) | 1) {
+  mpr_ = attr_.mpr;
   std::size_t bytes = 0;
   for (const MessagePlan& m : s.side[sender].messages) bytes += m.length_bytes;
   source_.resize(bytes);

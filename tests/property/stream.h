@@ -83,7 +83,8 @@ class Stream {
   void check_inflight(const transport::Qp& qp) const;
 
   // Responder
-  [[nodiscard]] transport::Access access(const wire::WriteView& write) const;
+  /// The packet belongs to the message that is to fail.
+  [[nodiscard]] bool is_bad(Psn psn) const;
   void on_arrival(const wire::WriteView& write, const wire::RxMeta& meta, transport::WriteVerdict verdict,
                   const transport::Qp& qp);
   void on_trimmed_arrival(const wire::TrimmedView& packet, const wire::RxMeta& meta);
@@ -115,6 +116,7 @@ class Stream {
   void mark_known(std::int64_t index);
   void check_bitmap(const wire::SackView& sack, std::int64_t cack) const;
   void check_walk(const wire::SackView& sack, std::int64_t cack);
+  void check_coverage(const wire::SackView& sack);
   void close(Message& m);
   [[nodiscard]] bool bytes_match(const Message& m) const;
   [[nodiscard]] wire::Opcode expected_opcode(const Message& m, std::int64_t index) const;
@@ -138,10 +140,12 @@ class Stream {
   std::int64_t known_upto_ = -1;  ///< everything up to here is known received by the requestor
   std::int64_t acked_ = -1;       ///< newest PSN of a Transport ACK delivered
   std::size_t immediates_started_ = 0, immediates_acked_ = 0;
-  std::int64_t unknown_bytes_ = 0;           ///< nominal bytes sent and not known received
-  std::int64_t accepted_unknown_bytes_ = 0;  ///< of these, what the responder has accepted
-  std::int64_t known_bytes_ = 0;             ///< nominal bytes of what is known received
-  std::int64_t reported_bytes_ = 0;          ///< by the newest rcvd_bytes delivered
+  std::int64_t unknown_bytes_ = 0;                    ///< nominal bytes sent and not known received
+  std::int64_t accepted_unknown_bytes_ = 0;           ///< of these, what the responder has accepted
+  std::int64_t known_bytes_ = 0;                      ///< nominal bytes of what is known received
+  std::int64_t reported_bytes_ = 0;                   ///< by the newest rcvd_bytes delivered
+  std::int64_t newest_units_ = 0, newest_cack_ = -1;  ///< of the SACK whose MPR holds
+  std::int64_t mpr_ = 0;                              ///< blocks (D16)
   std::uint64_t retransmissions_ = 0;
   Time silence_began_;
   struct GivenUp {
@@ -156,6 +160,9 @@ class Stream {
   std::uint64_t received_bytes_ = 0;
   std::int64_t walk_hole_ = -1;  ///< oldest hole, and for how many SACKs it has not been shown
   std::int64_t walk_unshown_ = 0;
+  std::int64_t still_cack_ = -1, still_max_ = -1;  ///< while these do not move, what was shown of the window
+  std::int64_t still_sacks_ = 0;
+  std::vector<bool> still_shown_;
 };
 
 }  // namespace mrc::property

@@ -43,6 +43,9 @@ void Stream::check_header(const TxDesc& d, const Message& m, const Record& r) co
 void Stream::check_windows(const TxDesc& d, std::int64_t index, const transport::Qp& qp, const TxContext& c) {
   if (c.cwnd <= c.inflight_before && !c.tail_repeat)
     violate("D2", "PSN ", d.psn.value(), " sent with ", c.inflight_before, " B in flight, cwnd ", c.cwnd);
+  const std::int64_t edge = qp.unack_psn() - d.psn + mpr_ * kPsnsPerMprUnit;
+  if (edge < 0 && !c.tail_repeat)
+    violate("D16", "PSN ", d.psn.value(), " lies ", -edge, " beyond the window of ", mpr_, " blocks");
   if (d.rtx) return;
   if (index != max_sent_ + 1) violate("D2", "new PSN index ", index, " after ", max_sent_);
   const std::int64_t mpr = std::int64_t{attr_.mpr} * kPsnsPerMprUnit;
@@ -168,6 +171,13 @@ void Stream::on_sack_delivered(const wire::SackView& sack, Time created, Time no
   if (!sack.pr && index_of(sack.ack_psn()) >= 0) mark_known(index_of(sack.ack_psn()));
   reported_bytes_ = std::max<std::int64_t>(reported_bytes_,
                                            std::int64_t{sack.rcvd_bytes - s_.policy.first_rcvd_bytes} * 256);
+  const std::int64_t units = sack.rcvd_bytes - s_.policy.first_rcvd_bytes;
+  if (units >= newest_units_ && cack >= newest_cack_) {
+    newest_units_ = units;
+    newest_cack_ = cack;
+    if (attr_.dynamic_mpr && sack.mpr != 0) mpr_ = std::min<std::int64_t>(sack.mpr, attr_.mpr);
+  }
+  newest_units_ = std::max(newest_units_, units);
   const std::int64_t base = index_of(sack.sack_base());
   for (int bit = 0; bit < 64; ++bit) {
     const std::int64_t i = base + bit;
@@ -214,6 +224,10 @@ void Stream::check_inflight(const transport::Qp& qp) const {
             " known - ", reported_bytes_, " reported");
   if (charged > unknown_bytes_ || charged < 0)
     violate("I1", charged, " B are charged, not known received are ", unknown_bytes_);
+  if (s_.uncounted_bytes != 0) {  // a peer that counts otherwise: what is charged bounds the share (D7)
+    if (share > charged + known_bytes_) violate("I1", "inflight share ", share, ", charged are ", charged);
+    return;
+  }
   const std::int64_t unreported =
       std::max<std::int64_t>(0, known_bytes_ - reported_bytes_);  // told by an ACK only
   const std::int64_t rounding =

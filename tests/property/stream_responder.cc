@@ -7,15 +7,12 @@
 
 namespace mrc::property {
 
-using transport::Access;
 using transport::WriteVerdict;
 
-Access Stream::access(const wire::WriteView& write) const {
-  const std::int64_t i = index_of(write.bth.psn);
-  if (s_.bad_message < 0 || sender_ != 0 || i < 0 || i > max_sent_) return Access::kOk;
-  return records_[static_cast<std::size_t>(i)].message == static_cast<std::uint32_t>(s_.bad_message)
-             ? Access::kDenied
-             : Access::kOk;
+bool Stream::is_bad(Psn psn) const {
+  const std::int64_t i = index_of(psn);
+  return sender_ == 0 && s_.bad_message >= 0 && i >= 0 && i <= max_sent_ &&
+         records_[static_cast<std::size_t>(i)].message == static_cast<std::uint32_t>(s_.bad_message);
 }
 
 void Stream::on_arrival(const wire::WriteView& write, const wire::RxMeta& meta, WriteVerdict verdict,
@@ -28,7 +25,7 @@ void Stream::on_arrival(const wire::WriteView& write, const wire::RxMeta& meta, 
     violate("I4", "PSN index ", i, " is to be written a second time");
   if (verdict == WriteVerdict::kPlace && i - cack_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit)
     violate("D2", "PSN index ", i, " accepted outside the window above ", cack_);
-  if (verdict == WriteVerdict::kPlace && access(write) == Access::kDenied)
+  if (verdict == WriteVerdict::kPlace && is_bad(write.bth.psn) && s_.badness == Badness::kDenied)
     violate("D17", "PSN index ", i, " is to be placed though access is denied");
   if (verdict == WriteVerdict::kDuplicate && !r.accepted)
     violate("I5", "PSN index ", i, " was called a duplicate and never accepted");
@@ -43,7 +40,7 @@ void Stream::on_arrival(const wire::WriteView& write, const wire::RxMeta& meta, 
   if (verdict != WriteVerdict::kPlace) return;
   r.accepted = true;
   if (!r.known) accepted_unknown_bytes_ += r.nominal;
-  received_bytes_ += r.nominal;
+  received_bytes_ += write.nominal_bytes;
   max_received_ = std::max(max_received_, i);
   if (i > cack_) ++out_of_order_;
   while (cack_ < max_received_ && records_[static_cast<std::size_t>(cack_ + 1)].accepted) {
@@ -99,12 +96,33 @@ void Stream::check_walk(const wire::SackView& sack, std::int64_t cack) {
     violate("I6", "the hole at PSN index ", hole, " was not shown by ", walk_unshown_, " SACKs in a row");
 }
 
+/// I6: while nothing moves, W / 64 + 1 SACKs show all of a window of W.
+void Stream::check_coverage(const wire::SackView& sack) {
+  if (still_cack_ != cack_ || still_max_ != max_received_) {
+    still_cack_ = cack_;
+    still_max_ = max_received_;
+    still_sacks_ = 0;
+    still_shown_.assign(static_cast<std::size_t>(max_received_ - cack_), false);
+  }
+  const std::int64_t base = index_of(sack.sack_base());
+  for (std::int64_t i = std::max(base, cack_ + 1); i <= std::min(base + 63, max_received_); ++i)
+    still_shown_[static_cast<std::size_t>(i - cack_ - 1)] = true;
+  if (++still_sacks_ <= (max_received_ - cack_ + 63) / 64) return;
+  const auto unseen = std::find(still_shown_.begin(), still_shown_.end(), false);
+  if (unseen != still_shown_.end())
+    violate("I6", "PSN index ", cack_ + 1 + (unseen - still_shown_.begin()), " was in none of ", still_sacks_,
+            " SACKs of a window of ", max_received_ - cack_);
+  still_sacks_ = 0;
+  still_shown_.assign(still_shown_.size(), false);
+}
+
 void Stream::on_sack_sent(const wire::SackView& sack, const transport::Qp& qp) {
   const std::int64_t cack = index_of(sack.cack_psn);
   if (sack.cack_psn != qp.cack_psn() || cack != cack_)
     violate("I6", "SACK says cack index ", cack, ", accepted without a hole are ", cack_);
   check_bitmap(sack, cack);
   check_walk(sack, cack);
+  check_coverage(sack);
   const RcvdUnits units =
       s_.policy.first_rcvd_bytes + static_cast<std::int32_t>((received_bytes_ + 255) >> 8);
   if (sack.rcvd_bytes != units)
