@@ -226,7 +226,7 @@ std::size_t Fabric::advance(Time now, std::span<Outcome> out) {
     switch (e.type) {
       case EventType::kService:
         heap_.pop();
-              on_service_end(e.target, e.at);
+        on_service_end(e.target, e.at);
         break;
       case EventType::kArrival:
         on_arrival(e.target, e.at);
