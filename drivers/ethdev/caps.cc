@@ -191,8 +191,10 @@ Result<std::uint16_t> rx_data_room(const PortCaps& caps, std::uint32_t mtu_bytes
                  driver_label(caps.driver), " driver, ", caps.max_mtu_bytes,
                  caps.driver == Driver::kAfPacket ? "; enlarge framesz=" : "; lower the MTU",
                  caps.driver == Driver::kMemif ? ", or enlarge bsize=" : "");
+  // A driver that never scatters (virtio) refuses buffers for less than the MTU it starts with.
+  const std::uint32_t held_mtu = std::max<std::uint32_t>(mtu_bytes, RTE_ETHER_MTU);
   const std::uint32_t room =
-      std::max(mtu_bytes + kEtherBytes + kHeadroom + caps.rx_overhead_bytes, caps.min_rx_room_bytes);
+      std::max(held_mtu + kEtherBytes + kHeadroom + caps.rx_overhead_bytes, caps.min_rx_room_bytes);
   const std::uint32_t limit = caps.max_rx_room_bytes == 0 ? kMaxRoom : caps.max_rx_room_bytes;
   // Hardware is told the buffer size in units of up to 1 KiB, rounded down: a little less than a whole unit
   // more, and every full frame would arrive in two segments.
