@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the endpoint tests share: processes with a deadline, results, and the schema they must follow."""
 import atexit
+import itertools
 import json
 import os
 import pathlib
@@ -115,10 +116,15 @@ def load_result(name):
     return result
 
 
+SOCKET_SETS = itertools.count()
+
+
 def vhost_args(planes=2):
+    """Sockets of their own for every pair: a process that was killed may hold its own a moment longer."""
     args = ["--profile", "vhost", "--idle", "yield"]
+    tag = next(SOCKET_SETS)
     for i in range(planes):
-        args += ["--device", path(f"p{i}.sock")]
+        args += ["--device", path(f"s{tag}p{i}.sock")]
     return args
 
 

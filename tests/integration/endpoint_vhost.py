@@ -75,6 +75,7 @@ def frozen_peer():
     pair.serve.signal(signal.SIGSTOP)
     text = pair.run.finish(3, 20)
     pair.serve.signal(signal.SIGKILL)
+    pair.serve.process.wait(10)
     check("silent for 2.0 s" in text, text)
     print("ok: a stopped peer is given up after its timeout")
 
