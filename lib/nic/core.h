@@ -126,7 +126,8 @@ struct Arrival {
   std::span<const std::uint8_t> frame;
   wire::FrameView f;
   wire::DropReason r;
-  bool icrc_checked;
+  enum class Icrc : std::uint8_t { kOpen, kBegun, kDone } icrc;
+  std::uint32_t crc;  ///< of the beginning, when kBegun
 };
 
 /// Packets a receive queue may hold when its driver does not say: more than any driver of ours has.

@@ -51,6 +51,12 @@ bool control_bits(const WorkerCore& w, const QpHome& home, const transport::Cont
 
 /// Payloads up to this go through the cache twice at no cost.
 constexpr std::uint32_t kShortPayloadBytes = 256;
+bool is_short(const transport::TxDesc& d) {
+  return d.payload_bytes <= kShortPayloadBytes;
+}
+const std::uint8_t* source_of(const transport::TxDesc& d) {
+  return reinterpret_cast<const std::uint8_t*>(d.source);
+}
 
 std::uint32_t encode_headers(const WorkerCore& w, const QpHome& home, const transport::TxDesc& d,
                              std::uint8_t* payload) {
@@ -78,33 +84,33 @@ void count_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d) {
 
 }  // namespace
 
-// Two passes, so that the CRC does not read what is still in the store buffer: headers of all packets, then
-// ICRC and payload of each. A long payload is CRCed at its source, which brings it into the cache, then
-// copied; a short one is copied first and CRCed together with the headers.
+// In passes, so that a CRC does not read what is still in the store buffer, and the CRCs of the headers,
+// whose latency is long and whose work is short, overlap. A long payload is CRCed at its source, which brings
+// it into the cache, then copied; a short one is copied first and CRCed together with the headers.
 void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc> descs, rte_mbuf** mbufs) {
   std::array<std::uint32_t, kBurst> header_bytes;
+  std::array<std::uint32_t, kBurst> crc;
   for (std::size_t i = 0; i < descs.size(); ++i) {
     const transport::TxDesc& d = descs[i];
     assert(d.port < w.ports.size() && d.ev < home.evs->size());
     std::uint8_t* payload = payload_of(mbufs[i]);
     header_bytes[i] = encode_headers(w, home, d, payload);
-    if (d.payload_bytes <= kShortPayloadBytes) {
-      std::memcpy(payload, reinterpret_cast<const std::uint8_t*>(d.source), d.payload_bytes);
-    }
+    if (is_short(d)) std::memcpy(payload, source_of(d), d.payload_bytes);
+  }
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    if (is_short(descs[i])) continue;
+    crc[i] = icrc_of_headers(home.templates[descs[i].port], payload_of(mbufs[i]), header_bytes[i]);
   }
   for (std::size_t i = 0; i < descs.size(); ++i) {
     const transport::TxDesc& d = descs[i];
     std::uint8_t* payload = payload_of(mbufs[i]);
-    const wire::HeaderTemplate& path = home.templates[d.port];
     std::uint32_t tail = 0;
-    if (d.payload_bytes <= kShortPayloadBytes) {
-      tail = wire::seal(path, payload, header_bytes[i], d.payload_bytes);
+    if (is_short(d)) {
+      tail = wire::seal(home.templates[d.port], payload, header_bytes[i], d.payload_bytes);
     } else {
-      const auto* source = reinterpret_cast<const std::uint8_t*>(d.source);
-      std::uint32_t crc = icrc_of_headers(path, payload, header_bytes[i]);
-      crc = wire::icrc_extend(crc, {source, d.payload_bytes});
-      std::memcpy(payload, source, d.payload_bytes);
-      tail = wire::seal_with(crc, payload, d.payload_bytes);
+      crc[i] = wire::icrc_extend(crc[i], {source_of(d), d.payload_bytes});
+      std::memcpy(payload, source_of(d), d.payload_bytes);
+      tail = wire::seal_with(crc[i], payload, d.payload_bytes);
     }
     set_frame(mbufs[i], header_bytes[i], d.payload_bytes + tail);
     stage(w, d.port, mbufs[i], PortStage::Kind::kData);
