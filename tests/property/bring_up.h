@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RESET to RTS with the attributes that each transition wants (2.6).
+// RESET to RTS with the attributes that each transition wants (2.6, C35).
 #pragma once
 
 #include <array>

@@ -127,6 +127,8 @@ void Host::emit_control(const transport::ControlDesc& d, Time now) {
   switch (d.opcode) {
     case wire::Opcode::kSack:
       in_.on_sack_sent(d.sack, *qp_);
+      if (d.sack.spdcid != (qp_->qpn() & 0xFFFF) || d.sack.dpdcid != (plan_.attr.dest_qpn & 0xFFFF))
+        violate("C10", "spdcid ", d.sack.spdcid, ", dpdcid ", d.sack.dpdcid);
       if (d.sack.mpr != (plan_.attr.dynamic_mpr ? plan_.attr.mpr_dest : 0))
         violate("D16", "SACK advertises an MPR of ", int{d.sack.mpr});
       tell("tx-sack", in_.index_of(d.sack.cack_psn));

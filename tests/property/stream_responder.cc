@@ -158,6 +158,8 @@ void Stream::on_nack_sent(const wire::NackView& nack) const {
 
 void Stream::on_ack_sent(const wire::AckView& ack) const {
   const std::int64_t upto = index_of(ack.psn) - (ack.is_ack() ? 0 : 1);
+  if (ack.is_ack() && upto < placed_)
+    violate("C37", "the ACK covers PSN index ", upto, ", in memory is ", placed_);
   if (upto > placed_) violate("D4", "PSN index ", upto, " acknowledged, in memory is all up to ", placed_);
   if ((ack.is_ack() && upto == placed_ && ack.msn != in_memory_upto_) || ack.msn > in_memory_upto_)
     violate("D4", "AETH.msn is ", ack.msn, ", messages in memory are ", in_memory_upto_);
