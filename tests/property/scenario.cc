@@ -262,7 +262,7 @@ void plan_kind(Rng& rng, Scenario& s) {
 Kind kind_of_seed(Rng& rng) {
   const std::uint64_t r = rng.below(100);
   if (r < 20) return Kind::kBenign;
-  if (r < 24) return Kind::kBlinking;
+  if (r < 30) return Kind::kBlinking;
   if (r < 80) return Kind::kFaulty;
   if (r < 85) return Kind::kDeadChannel;
   if (r < 90) return Kind::kRemoteAccess;
