@@ -266,7 +266,7 @@ int run(const Options& o) {
     if (const Result<void> r = decode_file(file, *options, printer); !r) return fail(r.error());
   }
   const Totals& t = printer.totals();
-  if (t.mrc == 0) {
+  if (t.mrc == 0 && !o.files.empty()) {
     return fail(Error{fmt::format("no MRC packet among {}; UDP ports looked for: {} (--ports)", t.packets,
                                   fmt::join(o.ports, ", "))});
   }

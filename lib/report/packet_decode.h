@@ -52,7 +52,7 @@ std::vector<std::uint8_t> icrc_input(const DecodedPacket& packet);
 
 /// "RDMA Write Only", ... (section 1.1).
 std::string_view opcode_name(wire::Opcode op);
-/// Bytes of METH .. ImmDt left of a possibly trimmed Write, then payload.
+/// Payload without padding; of a trimmed Write what the cut left of it, padding included.
 std::uint32_t payload_bytes(const DecodedPacket& packet);
 
 }  // namespace mrc::report
