@@ -14,7 +14,7 @@ Qp::Qp(std::uint32_t qpn, const QpLimits& limits, const QpPolicy& policy,
 }
 
 Qp::~Qp() {
-  requestor_.stop(WcStatus::kWrFlushErr);  // D7: the share of inflight goes back
+  requestor_.stop(WcStatus::kWrFlushErr);  // D7. The share of inflight goes back
 }
 
 PostResult Qp::post_send(const WorkRequest& wr) {
@@ -103,7 +103,7 @@ Wake Qp::wake() const {
           requestor_.deadline()};
 }
 
-// D17: both directions stop. The oldest incomplete request carries `status`, the rest is flushed.
+// D17. Both directions stop. The oldest incomplete request carries `status`, the rest is flushed.
 void Qp::enter_error(WcStatus status) {
   if (ctx_.state == QpState::kError) return;
   ctx_.state = QpState::kError;

@@ -67,15 +67,16 @@ struct QpPolicy {
   bool learn_base_rtt = true;
   bool use_timestamps = true;                ///< TSETH on every Write
   std::uint32_t sack_gen_threshold = 16384;  ///< SACK when the count reaches it (D5)
+  bool sack_beyond_threshold = false;        ///< C18. Only when the count exceeds it
   std::uint32_t sack_min_add = 1024;
   bool ev_flush = true;         ///< D9
   bool inflight_resync = true;  ///< D7
   bool strict_rqmsn = false;    ///< D15
-  bool oow_nack = true;         ///< C6: NACK 0x0B above the window
-  bool time_order = true;       ///< D8: losses by send time; false leaves the EV-order rule alone
-  bool tail_probe = true;       ///< D14: probe when everything waits for news
-  Msn first_msn;                ///< C23: number of the first message, the same at both ends
-  Rqmsn first_rqmsn;            ///< C23: number of the first WriteIMM, the same at both ends
+  bool oow_nack = true;         ///< C6. NACK 0x0B above the window
+  bool time_order = true;       ///< D8. Losses by send time; false leaves the EV-order rule alone
+  bool tail_probe = true;       ///< D14. Probe when everything waits for news
+  Msn first_msn;                ///< C23. Number of the first message, the same at both ends
+  Rqmsn first_rqmsn;            ///< C23. Number of the first WriteIMM, the same at both ends
   RcvdUnits first_rcvd_bytes;   ///< where CC_STATE.rcvd_bytes starts; 0 on the wire, moved to test its wrap
   wire::DscpClass data_class = wire::DscpClass::kTrimmable;  ///< kNoTrim when the peer lacks TRIM_NACK (1.15)
   wire::DscpClass rtx_class = wire::DscpClass::kTrimmableRetx;

@@ -22,8 +22,8 @@ struct Transition {
   std::uint32_t optional;
 };
 
-// The table of mrc.h, tolerant where OCP contradicts itself: MPR and MAX_WIMM are accepted at RTR already and
-// count for RTS then.
+// The table of mrc.h, and nothing beside it (C35); tolerant where OCP contradicts itself: MPR and MAX_WIMM
+// are accepted at RTR already and count for RTS then.
 constexpr std::uint32_t kEarly = kAttrMpr | kAttrMaxWimm;
 constexpr std::array<Transition, 4> kTransitions = {{
     {QpState::kReset, QpState::kInit, kAttrHint | kAttrEvProfileId | kAttrCcProfileId, 0},

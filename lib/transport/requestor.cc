@@ -21,7 +21,7 @@ void Requestor::start(Time now) {
   pmtu_ = ctx_.attr.path_mtu;
   pmtu_shift_ = static_cast<std::uint8_t>(std::countr_zero(pmtu_));
   tail_not_before_ = resource_counted_at_ = now;
-  mpr_pkts_ = ctx_.attr.mpr * kPsnsPerMprUnit;  // D2: below 2^15, every offset fits s16
+  mpr_pkts_ = ctx_.attr.mpr * kPsnsPerMprUnit;  // D2. Below 2^15, every offset fits s16
   // DATA TRIMMABLE only towards a responder that answers trims (1.15).
   data_class_ = ctx_.attr.trim_nack_dest ? ctx_.policy.data_class : wire::DscpClass::kNoTrim;
   rtx_class_ = ctx_.attr.trim_nack_dest ? ctx_.policy.rtx_class : wire::DscpClass::kNoTrim;
@@ -32,6 +32,7 @@ void Requestor::start(Time now) {
 void Requestor::update_attributes() {
   ctx_.retry = RetryClock(ctx_.attr.timeout, ctx_.attr.linear_cnt, ctx_.attr.exp_cnt);
   budget_ = ctx_.retry.total();
+  if (sent_count_ != 0) packet_deadline_ = Time{};  // timers of what is under way: look again
 }
 
 void Requestor::reset() {
@@ -48,7 +49,7 @@ void Requestor::reset() {
 
 void Requestor::stop(WcStatus status) {
   sq_.fail(status);
-  // D7, D17: the share of inflight goes back; the host reschedules the siblings on this QPCC.
+  // D7, D17. The share of inflight goes back; the host reschedules the siblings on this QPCC.
   // A QP without one leaves the controller alone: it may be freed on another thread than its siblings run on.
   if (share_bytes_ != 0) ctx_.cc.adjust_inflight(-share_bytes_);
   share_bytes_ = charged_bytes_ = 0;

@@ -165,7 +165,7 @@ class Requestor {
   std::int64_t charged_bytes_ = 0;        // sum over SENT
   Time packet_deadline_ = Time::never();  // no ACK timer of a SENT packet ends before this
   Time probe_deadline_ = Time::never();   // D14
-  Time stall_deadline_ = Time::never();   // D9: work, permission, but no EV
+  Time stall_deadline_ = Time::never();   // D9. Work, permission, but no EV
   Seq rtx_low_ = 0;                       // nothing is in RTX below
   std::uint32_t wimm_inflight_ = 0;
   std::uint32_t wrs_since_ackreq_ = 0;

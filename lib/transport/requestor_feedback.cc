@@ -66,7 +66,7 @@ path::EvIndex Requestor::ev_of(std::uint32_t entropy) const {
   return ev < 0 ? path::kNoEv : static_cast<path::EvIndex>(ev);
 }
 
-// D12: by the record of ack_psn; the bare entropy only when it is unique.
+// D12. By the record of ack_psn; the bare entropy only when it is unique.
 Requestor::Trigger Requestor::find_trigger(const wire::SackView& sack, Seq ack, const wire::RxMeta& meta) {
   Trigger t;
   if (!window_.has_record(ack, first_, next_)) {
@@ -183,20 +183,20 @@ void Requestor::congestion(const wire::SackView& sack, Seq cack, const Trigger& 
   }
   if (units > 0 || !trigger.repeated_report) {
     signal.marked = sack.m == wire::EvMark::kSkipOnce && !trigger.repeated_report;
-    if (!trigger.probe) signal.rtt = trigger.rtt;  // D18: probes are smaller than data
+    if (!trigger.probe) signal.rtt = trigger.rtt;  // D18. Probes are smaller than data
     signal.rcv_cwnd_pen = sack.rcv_cwnd_pen;
     signal.restore_cwnd = sack.restore_cwnd;
     ctx_.cc.on_ack(signal, now);
   }
   if (!newest) return;
   newest_cack_ = cack;
-  if (ctx_.attr.dynamic_mpr && sack.mpr != 0) {  // D16: 0 is "no change"
+  if (ctx_.attr.dynamic_mpr && sack.mpr != 0) {  // D16. 0 is "no change"
     mpr_pkts_ = std::min<std::uint32_t>(sack.mpr, ctx_.attr.mpr) * kPsnsPerMprUnit;
   }
   if (ctx_.policy.inflight_resync) resync_share(sack, cack);
 }
 
-// D7: what is charged bounds the share; with nothing received above cack the two are the same. Without this a
+// D7. What is charged bounds the share; with nothing received above cack the two are the same. Without this a
 // peer that counts otherwise leaks the window away.
 void Requestor::resync_share(const wire::SackView& sack, Seq cack) {
   if (cack < cack_) return;  // a Transport ACK is ahead: what only it told of is not in rcvd_bytes yet
@@ -239,7 +239,7 @@ void Requestor::complete_up_to(Seq seq, Time now) {
   if (any) progress(now);
 }
 
-// D17: what lies before the failing packet was executed; the request that holds it carries the error.
+// D17. What lies before the failing packet was executed; the request that holds it carries the error.
 void Requestor::on_nak(const wire::AckView& ack, Seq seq, Time now) {
   WcStatus status = WcStatus::kSuccess;
   switch (static_cast<wire::Syndrome>(ack.syndrome)) {

@@ -39,7 +39,7 @@ std::size_t reason_index(wire::NackReason reason) {
 
 }  // namespace
 
-// D12: of the last two transmissions of a PSN, told apart by the reflected entropy, then by the timestamp.
+// D12. Of the last two transmissions of a PSN, told apart by the reflected entropy, then by the timestamp.
 Requestor::Which Requestor::which(const PsnRecord& record, std::uint32_t entropy, Tick tick) const {
   if (record.transmissions() == 1 && record.prev_ev() == path::kNoEv) return Which::kCurrent;
   const auto same = [&](path::EvIndex ev) { return ev != path::kNoEv && (*ctx_.evs)[ev].entropy == entropy; };
@@ -51,7 +51,7 @@ Requestor::Which Requestor::which(const PsnRecord& record, std::uint32_t entropy
   return agrees(tick, record.prev_tick()) ? Which::kPrevious : Which::kNeither;
 }
 
-// D8: P is lost when a SACK covers it with a 0 bit and it left reo before the trigger, or before the trigger
+// D8. P is lost when a SACK covers it with a 0 bit and it left reo before the trigger, or before the trigger
 // on the trigger's EV in the same class.
 void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now) {
   if (!trigger.sent) return;
@@ -139,7 +139,7 @@ void Requestor::give_up(Seq seq, RtxCause cause) {
 // SENT -> HELD: sent again, but not before `until` (D11).
 void Requestor::hold(Seq seq, RtxCause cause, Time until) {
   uncharge(seq);
-  ctx_.cc.adjust_inflight(-std::int64_t{window_[seq].nominal_bytes()});  // D11: inflight only
+  ctx_.cc.adjust_inflight(-std::int64_t{window_[seq].nominal_bytes()});  // D11. Inflight only
   window_[seq].set_cause(cause);
   window_[seq].hold(until);
   window_.held.set(seq);
@@ -154,7 +154,7 @@ void Requestor::release_held(Seq seq) {
   if (rtx_count_++ == 0 || seq < rtx_low_) rtx_low_ = seq;
 }
 
-// D9: the transmission given up arrived after all.
+// D9. The transmission given up arrived after all.
 void Requestor::note_spurious(path::EvIndex ev, Time now) {
   ++ctx_.counters.spurious_rtx;
   rtt_.on_spurious(now);
@@ -204,7 +204,7 @@ void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
   }
 }
 
-// D11: the timestamp tells, else the EV.
+// D11. The timestamp tells, else the EV.
 Requestor::Which Requestor::which_nacked(const PsnRecord& record, std::uint32_t entropy, Tick tick) const {
   const bool two = record.prev_ev() != path::kNoEv;
   if (tick.value() != 0) {

@@ -77,7 +77,7 @@ std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<Tx
   if (n != 0) {
     note_sent(now, was_unsettled);
   } else if (more && (free_ports != 0 || credits.up_mask == 0) && stall_deadline_.is_never()) {
-    // D9: no EV although a port is free. An interval(k) without a send counts as a timer expiry.
+    // D9. No EV although a port is free. An interval(k) without a send counts as a timer expiry.
     if (ctx_.retry.enabled()) stall_deadline_ = now + interval();
   }
   const bool stalled = work == Work::kNone && rtx_count_ == 0 && sq_.has_unsent() && wimm_limit_reached();

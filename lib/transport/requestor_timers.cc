@@ -19,21 +19,25 @@ void Requestor::on_timer(Time now) {
   if (ctx_.state != QpState::kRts) return;
   if (packet_deadline_ <= now) expire_packets(now);
   if (held_deadline_ <= now) release_due(now);
-  if (stall_deadline_ <= now) {  // D9: no usable EV for a whole interval
+  if (stall_deadline_ <= now) {  // D9. No usable EV for a whole interval
     const bool still = tx_ready();
     stall_deadline_ = Time::never();
     if (still) {
+      ++ctx_.counters.timer_expiries;
       count_retry();
       stall_deadline_ = now + interval();
     }
   }
   if (tail_deadline_ <= now) {
     tail_deadline_ = Time::never();
-    if (only_ack_missing()) repeat_tail(now);
+    if (only_ack_missing()) {
+      ++ctx_.counters.timer_expiries;
+      repeat_tail(now);
+    }
   }
   check_tail(now);
   if (probe_deadline_ <= now) check_probe_timer(now);
-  // D13: trims without end, or anything else that never counts, ends after the sum of all intervals.
+  // D13. Trims without end, or anything else that never counts, ends after the sum of all intervals.
   if (ctx_.retry.gives_up() && unsettled() && progress_deadline_ <= now) failure_ = WcStatus::kRetryExcErr;
   if (ctx_.ev_set.next_probe_deadline() <= now) probe_due_ = true;
 }
@@ -42,6 +46,7 @@ void Requestor::on_timer(Time now) {
 // lower bound, so the window is read at most once an interval. Several that expire together are one count.
 void Requestor::expire_packets(Time now) {
   packet_deadline_ = Time::never();
+  if (!ctx_.retry.enabled()) return;
   bool oldest_expired = false;
   for (Seq base = cack_ + 1; base < next_; base += 64) {
     const std::uint64_t window = window_mask(base, base, next_);
@@ -59,16 +64,18 @@ void Requestor::expire_packets(Time now) {
       lose(seq, RtxCause::kAckTimeout, now);  // D14 line 15
     }
   }
-  if (oldest_expired) count_retry();
+  if (oldest_expired) {
+    ++ctx_.counters.timer_expiries;
+    count_retry();
+  }
 }
 
 void Requestor::count_retry() {
   ++k_;
-  ++ctx_.counters.timer_expiries;
   if (ctx_.retry.exhausted(k_)) failure_ = WcStatus::kRetryExcErr;
 }
 
-// D11: delays of NACKed packets that have passed.
+// D11. Delays of NACKed packets that have passed.
 void Requestor::release_due(Time now) {
   held_deadline_ = Time::never();
   if (held_count_ == 0) return;
@@ -83,7 +90,7 @@ void Requestor::release_due(Time now) {
   }
 }
 
-// D11: PSN_OOR_WINDOW waits for cack to advance.
+// D11. PSN_OOR_WINDOW waits for cack to advance.
 void Requestor::release_window_nacks() {
   for (Seq seq = window_.held.find_set(cack_ + 1, next_); seq < next_;
        seq = window_.held.find_set(seq + 1, next_)) {

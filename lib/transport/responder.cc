@@ -28,7 +28,7 @@ void Responder::start() {
   walk_.reset(cack_);
   pmtu_ = ctx_.attr.path_mtu;
   window_pkts_ = ctx_.attr.mpr_dest * kPsnsPerMprUnit;
-  edge_ = cack_ + window_pkts_;  // C9: the highest acceptable PSN
+  edge_ = cack_ + window_pkts_;  // C9. The highest acceptable PSN
   nak_repeat_at_ = Time{};
 }
 
@@ -82,7 +82,7 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
     return fail_at(seq, wire::Syndrome::kRemoteAccess);
   }
   if (wire::has_immediate(write.bth.opcode)) {
-    if (stash_count_ >= ctx_.attr.max_wimm_dest) {  // D15, C14: the requestor broke the contract
+    if (stash_count_ >= ctx_.attr.max_wimm_dest) {  // D15, C14. The requestor broke the contract
       ++ctx_.counters.rx_invalid;
       return fail_at(seq, wire::Syndrome::kInvalidRequest);
     }
@@ -108,7 +108,7 @@ bool Responder::well_formed(const wire::WriteView& write) const {
   return write.dmalen > pmtu_ && payload == rest;
 }
 
-// D17: not marked received; the NAK waits until everything before it is placed (C28).
+// D17. Not marked received; the NAK waits until everything before it is placed (C28).
 WriteVerdict Responder::fail_at(Seq seq, wire::Syndrome nak) {
   if (failing_ == kNone || seq < failing_) {
     failing_ = seq;
@@ -123,7 +123,7 @@ void Responder::check_nak() {
   failed_ = nak_due_ = true;
 }
 
-// T7-3, C6: PSN_OOR_WINDOW is mandatory, so somebody has to send it.
+// T7-3, C6. PSN_OOR_WINDOW is mandatory, so somebody has to send it.
 WriteVerdict Responder::refuse(const wire::WriteView& write, const wire::RxMeta& meta,
                                wire::NackReason reason) {
   if (reason == wire::NackReason::kPsnOorWindow && !ctx_.policy.oow_nack) return WriteVerdict::kDrop;
@@ -207,9 +207,11 @@ ControlTrigger Responder::sack_trigger_of(const wire::WriteView& write, const wi
 // 3.5 and D5. Triggers merge into one SACK, but every CE mark is reported.
 void Responder::triggers(const wire::WriteView& write, const wire::RxMeta& meta) {
   trigger_bytes_ += std::max(write.payload_bytes, ctx_.policy.sack_min_add);
+  const bool enough =
+      trigger_bytes_ > ctx_.policy.sack_gen_threshold ||
+      (trigger_bytes_ == ctx_.policy.sack_gen_threshold && !ctx_.policy.sack_beyond_threshold);
   const bool gap_closed = cack_ >= ar_ && ar_ > ar_shown_;
-  if (trigger_bytes_ >= ctx_.policy.sack_gen_threshold || gap_closed || write.bth.a || write.bth.rtx ||
-      meta.ce) {
+  if (enough || gap_closed || write.bth.a || write.bth.rtx || meta.ce) {
     note_trigger(sack_trigger_of(write, meta));
   }
 }
@@ -249,7 +251,7 @@ bool Responder::pass(Seq seq) {
   }
   if (asked_.test(seq)) {
     asked_.clear(seq);
-    ack_due_ = true;  // C28: only now, with no gap below
+    ack_due_ = true;  // C28. Only now, with no gap below
   }
   return true;
 }

@@ -79,7 +79,7 @@ class Responder {
   Seq max_rcv_ = 0;
   Seq placed_ = 0;    // in memory up to here; drives Transport ACK (D4)
   Seq edge_ = 0;      // highest PSN ever advertised as acceptable (D16)
-  Seq ar_ = 0;        // highest PSN that asked (D5)
+  Seq ar_ = 0;        // highest PSN that asked (D5, C31)
   Seq ar_shown_ = 0;  // a SACK showed cack at or above this
   std::uint64_t rcvd_bytes_ = 0;
   std::uint32_t ooo_count_ = 0;

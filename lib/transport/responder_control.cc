@@ -76,7 +76,7 @@ void Responder::build_sack(const ControlTrigger& trigger, wire::SackView& out) {
     const std::int32_t offset = trigger.psn - out.cack_psn;
     const bool fits = offset >= std::numeric_limits<std::int16_t>::min() &&
                       offset <= std::numeric_limits<std::int16_t>::max();
-    out.ack_psn_offset = fits ? static_cast<std::int16_t>(offset) : std::int16_t{0};  // D4: an old duplicate
+    out.ack_psn_offset = fits ? static_cast<std::int16_t>(offset) : std::int16_t{0};  // D4. An old duplicate
   }
   out.entropy = trigger.entropy;
   out.spdcid = ctx_.spdcid();
@@ -104,7 +104,7 @@ void Responder::build_nack(const ControlTrigger& trigger, wire::NackView& out) c
   out.tx_timestamp = trigger.tx_timestamp;
 }
 
-// C37: psn is that of the last packet complete; msn counts messages (C23).
+// The psn of C37 is that of the last packet complete; msn counts messages (C23).
 void Responder::build_ack(bool nak, wire::AckView& out) const {
   const Seq complete = seeded_defect(Defect::kAckBeforePlaced) ? cack_ : placed_;
   out.psn = psn_of(nak ? failing_ : complete);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SETH's bitmap and where it starts (MRC 7.5.2.2, D5): a window wider than 64 is walked through by successive
-// SACKs.
+// SETH's bitmap and where it starts (MRC 7.5.2.2, D5, C19): a window wider than 64 is walked through by
+// successive SACKs.
 #pragma once
 
 #include <cstdint>

@@ -165,9 +165,9 @@ struct QpCounters {
   std::uint64_t rx_ack_range = 0;
   std::uint64_t rx_ack_msn_mismatch = 0;
   std::uint64_t rx_nak = 0;
-  std::uint64_t timer_expiries = 0;
-  std::uint64_t spurious_rtx = 0;  ///< the transmission given up arrived (D9)
-  std::uint64_t wimm_stalls = 0;   ///< times the WriteIMM limit held back sending
+  std::uint64_t timer_expiries = 0;  ///< of the oldest packet, the tail or a stall: what counts for k (D13)
+  std::uint64_t spurious_rtx = 0;    ///< the transmission given up arrived (D9)
+  std::uint64_t wimm_stalls = 0;     ///< times the WriteIMM limit held back sending
   // Responder
   std::uint64_t rx_write = 0;
   std::uint64_t rx_placed = 0;

@@ -90,7 +90,7 @@ TEST(Feedback, FarBaseTouchesNothing) {
   EXPECT_EQ(s.qp.charged_bytes(), all);
 }
 
-// D6: processing a SACK twice equals once, counters apart.
+// D6. Processing a SACK twice equals once, counters apart.
 TEST(Feedback, SackTwiceEqualsOnce) {
   Sender s(small_packets());
   s.post(10 * 1024);
@@ -110,7 +110,7 @@ TEST(Feedback, SackTwiceEqualsOnce) {
   EXPECT_EQ(s.qp.ev_set().state(out[4].ev), path::EvState::kGood);
 }
 
-// D12: the record of ack_psn names the EV, even where its entropy is not unique.
+// D12. The record of ack_psn names the EV, even where its entropy is not unique.
 TEST(Feedback, MarkHitsTheEvOfTheTrigger) {
   Sender s(small_packets());
   s.post(10 * 1024);
@@ -122,7 +122,7 @@ TEST(Feedback, MarkHitsTheEvOfTheTrigger) {
   EXPECT_EQ(s.qp.ev_set().state(out[4].ev), path::EvState::kSkip);
 }
 
-// D12: after a retransmission the entropy tells which of the two is meant.
+// D12. After a retransmission the entropy tells which of the two is meant.
 TEST(Feedback, MarkHitsTheTransmissionThatArrived) {
   Sender s(small_packets());
   s.post(10 * 1024);
@@ -138,7 +138,7 @@ TEST(Feedback, MarkHitsTheTransmissionThatArrived) {
   EXPECT_EQ(s.qp.ev_set().state(out[4].ev), path::EvState::kGood);
 }
 
-// C32: m = 3 is reserved and counts as 0.
+// C32. The reserved m = 3 counts as 0.
 TEST(Feedback, ReservedMarkIsIgnored) {
   Sender s(small_packets());
   s.post(1024);
@@ -149,7 +149,7 @@ TEST(Feedback, ReservedMarkIsIgnored) {
   EXPECT_EQ(s.qp.ev_set().state(out[0].ev), path::EvState::kGood);
 }
 
-// D7: SENT charges; rcvd_bytes discharges; at rest the share is 0 (resync) or in [-255, 0].
+// D7. SENT charges; rcvd_bytes discharges; at rest the share is 0 (resync) or in [-255, 0].
 TEST(Feedback, ShareFollowsRcvdBytes) {
   for (const bool resync : {true, false}) {
     PairConfig config = small_packets();
@@ -185,7 +185,7 @@ TEST(Feedback, GivenUpThenReceivedBalances) {
   EXPECT_EQ(s.qp.charged_bytes(), 0);
 }
 
-// D7: a peer that counts 8 B less a packet would leak the window away.
+// D7. A peer that counts 8 B less a packet would leak the window away.
 TEST(Feedback, ResyncForgivesAPeerThatCountsLess) {
   for (const bool resync : {true, false}) {
     PairConfig config = small_packets();
@@ -209,7 +209,7 @@ TEST(Feedback, ResyncForgivesAPeerThatCountsLess) {
   }
 }
 
-// C25, 3.5: rcvd_bytes wraps at 2^24 units.
+// C25, 3.5. The field rcvd_bytes wraps at 2^24 units.
 TEST(Feedback, RcvdBytesWraps) {
   PairConfig config = small_packets();
   config.policy.first_rcvd_bytes = RcvdUnits{0xFFFFFF};
@@ -239,7 +239,7 @@ TEST(Feedback, OlderRcvdBytesIsIgnored) {
   EXPECT_EQ(s.qp.inflight_share_bytes(), share);
 }
 
-// D7: the share leaves with the QP.
+// D7. The share leaves with the QP.
 TEST(Feedback, ShareReturnsOnErrorResetAndDestruction) {
   const auto table = make_table(16, 4);
   cc::Qpcc shared{cc::FixedWindow(1 << 20)};

@@ -29,7 +29,7 @@ std::vector<TxDesc> paced(Sender& s, std::size_t n, Duration gap) {
   return out;
 }
 
-// D8: a 0 bit inside the bitmap, sent reo before the trigger: lost.
+// D8. A 0 bit inside the bitmap, sent reo before the trigger: lost.
 TEST(LossInference, TimeOrder) {
   Sender s(config_1k());
   s.post(64 * 1024);
@@ -41,7 +41,7 @@ TEST(LossInference, TimeOrder) {
   EXPECT_EQ(again[0].psn, out[1].psn);
   EXPECT_TRUE(again[0].rtx);
   EXPECT_EQ(s.rtx(RtxCause::kInferredLoss), 1U);
-  EXPECT_EQ(s.qp.ev_set().state(out[1].ev), path::EvState::kAssumedBad);  // D9: at once
+  EXPECT_EQ(s.qp.ev_set().state(out[1].ev), path::EvState::kAssumedBad);  // D9. At once
   EXPECT_NE(again[0].ev, out[1].ev);
 }
 
@@ -54,7 +54,7 @@ TEST(LossInference, YoungerThanReoIsNotLost) {
   EXPECT_FALSE(s.send(1).at(0).rtx);
 }
 
-// D8: the coverage condition. What the bitmap does not reach is unknown, never lost.
+// D8. The coverage condition. What the bitmap does not reach is unknown, never lost.
 TEST(LossInference, OutsideTheBitmapIsUnknown) {
   Sender s(config_1k());
   s.post(200 * 1024);
@@ -66,7 +66,7 @@ TEST(LossInference, OutsideTheBitmapIsUnknown) {
   EXPECT_FALSE(s.send(1).at(0).rtx);
 }
 
-// D8: packets on the trigger's own EV keep their order: no allowance needed.
+// D8. Packets on the trigger's own EV keep their order: no allowance needed.
 TEST(LossInference, EvOrder) {
   PairConfig config = config_1k();
   config.evs = 4;
@@ -81,7 +81,7 @@ TEST(LossInference, EvOrder) {
   EXPECT_EQ(again[0].psn, out[0].psn);
 }
 
-// D8: another DSCP class may overtake on the same EV.
+// D8. Another DSCP class may overtake on the same EV.
 TEST(LossInference, EvOrderNeedsTheSameClass) {
   PairConfig config = config_1k();
   config.evs = 1;
@@ -111,7 +111,7 @@ TEST(LossInference, TimeOrderCanBeSwitchedOff) {
   EXPECT_EQ(s.send(1).at(0).rtx, same_ev_as_trigger);
 }
 
-// D9: what else went over that EV since shares its fate.
+// D9. What else went over that EV since shares its fate.
 TEST(LossInference, EvFlush) {
   for (const bool flush : {true, false}) {
     PairConfig config = config_1k();
@@ -142,7 +142,7 @@ TEST(LossInference, EvFlush) {
   }
 }
 
-// D9, floor: the last EV is never condemned, and one loss does not resend the window.
+// D9, floor. The last EV is never condemned, and one loss does not resend the window.
 TEST(LossInference, SingleEvLosesOnePacketOnly) {
   PairConfig config = config_1k();
   config.evs = 1;
@@ -158,7 +158,7 @@ TEST(LossInference, SingleEvLosesOnePacketOnly) {
   EXPECT_EQ(s.qp.ev_set().counters().assumed_bad, 0U);
 }
 
-// D9: without trimming the first loss within 8 base RTTs is forgiven.
+// D9. Without trimming the first loss within 8 base RTTs is forgiven.
 TEST(LossInference, WithoutTrimmingTheSecondLossCondemns) {
   PairConfig config = config_1k();
   config.attr.trim_nack_dest = false;
@@ -179,7 +179,7 @@ TEST(LossInference, WithoutTrimmingTheSecondLossCondemns) {
   EXPECT_EQ(s.qp.ev_set().state(out[1].ev), path::EvState::kAssumedBad);
 }
 
-// D9: a verdict brings a probe at once, on that EV, in the data class (4.1).
+// D9. A verdict brings a probe at once, on that EV, in the data class (4.1).
 TEST(LossInference, VerdictIsProbedAtOnce) {
   Sender s(config_1k());
   s.post(64 * 1024);
@@ -221,7 +221,7 @@ TEST(LossInference, SilentEvIsProbedAgain) {
   }
 }
 
-// D9: the transmission given up arrives after all: its EV is GOOD without a probe, reo grows.
+// D9. The transmission given up arrives after all: its EV is GOOD without a probe, reo grows.
 TEST(LossInference, SpuriousLossRestoresTheEv) {
   Sender s(config_1k());
   s.post(64 * 1024);
@@ -267,7 +267,7 @@ TEST(LossInference, ProbeAnswerJudgesWhatIsAboveMaxReceived) {
   EXPECT_EQ(s.qp.counters().timer_expiries, 0U);
 }
 
-// I2: reordering by less than reo, with marks and duplicates: no retransmission, no verdict, no expiry.
+// I2. Reordering by less than reo, with marks and duplicates: no retransmission, no verdict, no expiry.
 TEST(LossInference, ReorderingBelowReoCostsNothing) {
   PairConfig config = config_1k();
   config.window_bytes = 200000;

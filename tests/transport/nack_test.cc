@@ -143,7 +143,7 @@ TEST_F(Nack, UnexpectedEventEndsTheQp) {
   EXPECT_EQ(done[0].status, WcStatus::kRemOpErr);
 }
 
-// C32: unknown codes are counted and ignored.
+// C27, C32. There are seven; unknown codes are counted and ignored.
 TEST_F(Nack, UnknownReasonIsCounted) {
   s.nack(out[3], static_cast<NackReason>(0x42));
   EXPECT_EQ(s.qp.counters().rx_nack_by_reason[7], 1U);
@@ -163,7 +163,7 @@ TEST_F(Nack, ReceivedOrNeverSentIsStale) {
   EXPECT_EQ(s.qp.state(), QpState::kRts);
 }
 
-// D7, D11: a NACK of an older transmission subtracts nothing and queues nothing.
+// D7, D11. A NACK of an older transmission subtracts nothing and queues nothing.
 TEST_F(Nack, OfAnOlderTransmissionChangesNothing) {
   s.nack(out[3], NackReason::kTrimmedLasthop);
   const auto again = retransmitted();
@@ -175,7 +175,7 @@ TEST_F(Nack, OfAnOlderTransmissionChangesNothing) {
   EXPECT_TRUE(retransmitted().empty());
 }
 
-// D11: without a timestamp (cut off by the trim, C26) the EV tells.
+// D11. Without a timestamp (cut off by the trim, C26) the EV tells.
 TEST_F(Nack, WithoutTimestampTheEvTells) {
   s.nack(out[3], NackReason::kTrimmed, false);
   const auto again = retransmitted();

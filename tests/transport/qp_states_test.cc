@@ -62,6 +62,7 @@ TEST_F(States, MprAndMaxWimmMayComeAtRtr) {
   EXPECT_EQ(modify(QpState::kRts, kRtsMask & ~(kAttrMpr | kAttrMaxWimm)), "");
 }
 
+// C35. What a transition does not take is refused by name.
 TEST_F(States, WrongTransitionsAndForeignAttributesAreRefused) {
   EXPECT_NE(modify(QpState::kRts, kRtsMask), "");
   EXPECT_NE(modify(QpState::kRtr, kRtrMask), "");
@@ -95,7 +96,7 @@ TEST_F(States, ValuesOutOfRangeAreRefusedWithValueAndLimit) {
   EXPECT_EQ(qp.state(), QpState::kInit);
   ASSERT_EQ(modify(QpState::kRtr, kRtrMask), "");
   attr.mpr = 0;
-  refused(QpState::kRts, kRtsMask, "mpr = 0");  // D2: 0 is refused
+  refused(QpState::kRts, kRtsMask, "mpr = 0");  // D2. 0 is refused
   attr.max_wimm = 0;
   refused(QpState::kRts, kRtsMask, "max_wimm = 0");
   attr.timeout = 25;
@@ -178,7 +179,7 @@ TEST(Flush, ErrorByCommandFlushesInPostingOrder) {
   EXPECT_TRUE(s.qp.wake().deadline.is_never());
 }
 
-// D17: what is before the NAKed packet succeeds, its request carries the error, the rest is flushed.
+// D17. What is before the NAKed packet succeeds, its request carries the error, the rest is flushed.
 struct NakCase {
   wire::Syndrome syndrome;
   WcStatus status;

@@ -84,7 +84,7 @@ TEST(Requestor, MessageOfHalfThePsnSpaceDoesNotCompleteEarly) {
   EXPECT_TRUE(s.poll().empty());
 }
 
-// C23, 2.1: MSN counts messages, RQMSN WriteIMMs; both repeated in all packets; 0 for plain Writes.
+// C23, 2.1. MSN counts messages, RQMSN WriteIMMs; both repeated in all packets; 0 for plain Writes.
 TEST(Requestor, MsnAndRqmsnCountMessages) {
   Sender s(with_mtu(1024));
   s.post(2048);
@@ -125,7 +125,7 @@ TEST(Requestor, PsnMsnRqmsnWrap) {
   EXPECT_EQ(s.qp.counters().rx_ack_msn_mismatch, 0U);
 }
 
-// D2: the highest PSN is cack + MPR.
+// D2. The highest PSN is cack + MPR.
 TEST(Requestor, MprWindowIsExact) {
   PairConfig config = with_mtu(256);
   config.attr.mpr = 2;
@@ -135,13 +135,13 @@ TEST(Requestor, MprWindowIsExact) {
   const auto out = s.send();
   ASSERT_EQ(out.size(), 256U);
   EXPECT_EQ(s.qp.max_psn_sent() - s.qp.unack_psn(), 256);
-  EXPECT_TRUE(out.back().a);  // D3: the window is closed
+  EXPECT_TRUE(out.back().a);  // D3. The window is closed
   EXPECT_FALSE(s.qp.wake().tx_ready);
   s.sack(s.sack_for(out[2], out[2].psn));
   EXPECT_EQ(s.send().size(), 3U);
 }
 
-// D2: inflight < cwnd before the send; one packet may overshoot.
+// D2. Inflight < cwnd before the send; one packet may overshoot.
 TEST(Requestor, MrcSendTestIsInflightBelowCwnd) {
   PairConfig config;
   config.window_bytes = 10000;
@@ -162,7 +162,7 @@ TEST(Requestor, UetSendTestNeverOvershoots) {
   EXPECT_LE(s.cc.inflight_bytes(), 10000);
 }
 
-// D2: retransmissions before new data, lowest PSN first.
+// D2. Retransmissions before new data, lowest PSN first.
 TEST(Requestor, RetransmissionsGoFirstLowestPsnFirst) {
   Sender s(with_mtu(1024));
   s.post(64 * 1024);
@@ -201,7 +201,7 @@ TEST(Requestor, RetransmissionRepeatsThePacket) {
     EXPECT_EQ(again[i].tx_timestamp, tick_of(s.now));
     EXPECT_EQ(again[i].dscp, wire::DscpClass::kTrimmableRetx);
     EXPECT_NE(again[i].ev, out[i].ev);
-    EXPECT_NE(again[i].port, out[i].port);  // D10: another plane if one is usable
+    EXPECT_NE(again[i].port, out[i].port);  // D10. Another plane if one is usable
   }
 }
 
@@ -217,7 +217,7 @@ TEST(Requestor, ClassFollowsThePeersTrimNack) {
   EXPECT_EQ(without.send().at(0).dscp, wire::DscpClass::kNoTrim);
 }
 
-// D3: the last packet before the sender goes idle asks; none before it does.
+// D3. The last packet before the sender goes idle asks; none before it does.
 TEST(Requestor, AckReqBeforeIdle) {
   Sender s(with_mtu(1024));
   s.post(8 * 1024);
@@ -227,7 +227,7 @@ TEST(Requestor, AckReqBeforeIdle) {
   EXPECT_TRUE(out.back().a);
 }
 
-// D3: a busy port is no reason to ask.
+// D3. A busy port is no reason to ask.
 TEST(Requestor, NoAckReqForABusyPort) {
   Sender s(with_mtu(1024));
   s.post(8 * 1024);
@@ -236,7 +236,7 @@ TEST(Requestor, NoAckReqForABusyPort) {
   EXPECT_FALSE(out[2].a);
 }
 
-// D3: a closed congestion window asks; so does UET's "less than one MTU left".
+// D3. A closed congestion window asks; so does UET's "less than one MTU left".
 TEST(Requestor, AckReqWhenTheWindowCloses) {
   PairConfig config;
   config.window_bytes = 40000;
@@ -249,7 +249,7 @@ TEST(Requestor, AckReqWhenTheWindowCloses) {
   EXPECT_FALSE(out[out.size() - 3].a);
 }
 
-// D3, UET: cwnd below the responder's SACK threshold: every packet asks.
+// D3, UET. Cwnd below the responder's SACK threshold: every packet asks.
 TEST(Requestor, AckReqOnEveryPacketOfASmallWindow) {
   PairConfig config;
   config.window_bytes = 12000;
@@ -258,7 +258,7 @@ TEST(Requestor, AckReqOnEveryPacketOfASmallWindow) {
   for (const TxDesc& d : s.send()) EXPECT_TRUE(d.a);
 }
 
-// D3: a stream that never idles asks before its send queue is full.
+// D3. A stream that never idles asks before its send queue is full.
 TEST(Requestor, AckReqInTheSecondHalfOfTheSendQueue) {
   PairConfig config;
   config.limits.max_send_wr = 64;
@@ -283,7 +283,7 @@ TEST(Requestor, AckReqInTheSecondHalfOfTheSendQueue) {
   EXPECT_LE(asked, 8U);  // not every message: a SACK and an ACK each would be the price
 }
 
-// D15, C33: the limit holds back the WriteIMM and what is behind it, and the one before asked (D3).
+// D15, C33. The limit holds back the WriteIMM and what is behind it, and the one before asked (D3).
 TEST(Requestor, WriteImmLimitStallsSending) {
   PairConfig config;
   config.attr.max_wimm = 4;
@@ -302,7 +302,7 @@ TEST(Requestor, WriteImmLimitStallsSending) {
   EXPECT_EQ(s.send().size(), 2U);
 }
 
-// D3: half of max_wimm outstanding asks.
+// D3. Half of max_wimm outstanding asks.
 TEST(Requestor, AckReqAtHalfOfMaxWimm) {
   PairConfig config;
   config.attr.max_wimm = 8;
@@ -336,7 +336,7 @@ TEST(Requestor, TransportAckCompletesInOrder) {
   EXPECT_EQ(s.qp.counters().rx_ack_msn_mismatch, 0U);
 }
 
-// D15: an ACK covers everything below it, whatever SACKs said.
+// D15. An ACK covers everything below it, whatever SACKs said.
 TEST(Requestor, TransportAckEndsPendingRetransmissions) {
   Sender s;
   for (int i = 0; i < 5; ++i) s.post(64);
@@ -423,7 +423,7 @@ TEST(Requestor, BurstSizeChangesNothing) {
   }
 }
 
-// D16: a peer's MPR is adopted from the newest SACK; 0 means no change; retransmissions beyond it wait.
+// D16. A peer's MPR is adopted from the newest SACK; 0 means no change; retransmissions beyond it wait.
 TEST(Requestor, DynamicMprShrinksAndGrows) {
   PairConfig config = with_mtu(256);
   config.attr.dynamic_mpr = true;

@@ -29,7 +29,7 @@ TEST(Responder, AcceptsTheWholeWindowOnce) {
   EXPECT_EQ(r.qp.counters().rx_out_of_window, 1U);
 }
 
-// C6: above the window NACK PSN_OOR_WINDOW, by policy silent.
+// C6. Above the window NACK PSN_OOR_WINDOW, by policy silent.
 TEST(Responder, AboveTheWindowIsNacked) {
   for (const bool nack : {true, false}) {
     PairConfig config = Receiver::defaults();
@@ -49,7 +49,7 @@ TEST(Responder, AboveTheWindowIsNacked) {
   }
 }
 
-// D4: 2^23 behind is a duplicate, not "outside".
+// D4. 2^23 behind is a duplicate, not "outside".
 TEST(Responder, FarBelowIsADuplicate) {
   Receiver r;
   r.write(r.only(0));
@@ -57,7 +57,7 @@ TEST(Responder, FarBelowIsADuplicate) {
   EXPECT_EQ(r.write(r.only(-(1 << 22))), WriteVerdict::kDuplicate);
   r.drain();
   ASSERT_EQ(r.sacks().size(), 1U);
-  EXPECT_EQ(r.sacks()[0].ack_psn_offset, 0);  // D4: does not fit s16
+  EXPECT_EQ(r.sacks()[0].ack_psn_offset, 0);  // D4. Does not fit s16
   ASSERT_EQ(r.acks().size(), 1U);             // 3.2: Transport ACK and SACK
   EXPECT_EQ(r.acks()[0].psn, r.first);
 }
@@ -71,7 +71,7 @@ TEST(Responder, DuplicatesTouchNoCounter) {
   r.drain();
   r.write(again);
   r.drain();
-  ASSERT_EQ(r.sacks().size(), 1U);  // C39: an rtx duplicate is answered
+  ASSERT_EQ(r.sacks().size(), 1U);  // C39. An rtx duplicate is answered
   EXPECT_TRUE(r.sacks()[0].rtx);    // C41
   const auto before = r.sacks()[0];
   EXPECT_EQ(before.ooo_count, 1);
@@ -143,12 +143,27 @@ TEST(Responder, SackEveryThreshold) {
   EXPECT_EQ(sack.mpr, 0);  // Dynamic MPR is off
   EXPECT_EQ(sack.m, wire::EvMark::kNone);
   EXPECT_FALSE(sack.pr || sack.rtx);
-  EXPECT_EQ(sack.spdcid, 0x101);
+  EXPECT_EQ(sack.spdcid, 0x101);  // C10. Sender first
   EXPECT_EQ(sack.dpdcid, 0x100);
   EXPECT_EQ(r.last[0].port, 3);
   const std::uint32_t bytes = 16 * wire::write_nominal_bytes(Opcode::kWriteOnly, true, 64);
   EXPECT_EQ(sack.rcvd_bytes.value(), (bytes + 255) / 256);
   EXPECT_TRUE(r.acks().empty());  // nobody asked
+}
+
+// C18. With the other reading of the threshold it is every fifth.
+TEST(Responder, ThresholdMayHaveToBeExceeded) {
+  PairConfig config = Receiver::defaults();
+  config.attr.path_mtu = 4096;
+  config.policy.sack_beyond_threshold = true;
+  Receiver r(config);
+  for (int i = 0; i < 5; ++i) {
+    r.drain();
+    EXPECT_TRUE(r.last.empty());
+    r.write(r.only(i, 4096));
+  }
+  r.drain();
+  EXPECT_EQ(r.sacks().size(), 1U);
 }
 
 TEST(Responder, EveryFourthPacketOfFourKilobytes) {
@@ -173,7 +188,7 @@ TEST(Responder, AckReqRtxAndCeTriggerASack) {
   r.drain();
   EXPECT_EQ(r.sacks().size(), 1U);
   ASSERT_EQ(r.acks().size(), 1U);
-  EXPECT_EQ(r.acks()[0].psn, r.first);
+  EXPECT_EQ(r.acks()[0].psn, r.first);  // C37. The last packet acknowledged
   EXPECT_EQ(r.acks()[0].msn, 1U);
   EXPECT_EQ(r.acks()[0].syndrome, 0x1F);
   w = r.only(1);
@@ -215,7 +230,7 @@ TEST(Responder, EachMarkAndEachProbeHasItsSack) {
   EXPECT_EQ(marks, 10U);
   EXPECT_EQ(answers, 5U);
   EXPECT_EQ(r.sacks().size(), 15U);  // the threshold triggers merged into them
-  EXPECT_EQ(r.acks().size(), 1U);    // D14: with a probe the newest Transport ACK is repeated
+  EXPECT_EQ(r.acks().size(), 1U);    // D14. With a probe the newest Transport ACK is repeated
   EXPECT_EQ(r.qp.counters().rx_probe, 5U);
   EXPECT_EQ(r.qp.counters().rx_ce, 11U);
 }
@@ -250,7 +265,7 @@ TEST(Responder, ControlWaitsForCredits) {
   EXPECT_FALSE(r.qp.wake().control_ready);
 }
 
-// D5: if that port is down, the next plane.
+// D5. If that port is down, the next plane.
 TEST(Responder, ControlLeavesOnThePlaneOfItsTrigger) {
   Receiver r;
   r.write(r.only(0), 2, true);
@@ -267,7 +282,7 @@ TEST(Responder, SackWhenTheHoleBelowAnAckReqCloses) {
   r.write(asking);
   r.drain();
   EXPECT_EQ(r.sacks().size(), 1U);
-  EXPECT_TRUE(r.acks().empty());  // C28: a gap exists
+  EXPECT_TRUE(r.acks().empty());  // C28. A gap exists
   r.write(r.only(0));
   r.drain();
   EXPECT_TRUE(r.last.empty());
@@ -284,7 +299,7 @@ TEST(Responder, SackWhenTheHoleBelowAnAckReqCloses) {
   EXPECT_TRUE(r.last.empty());  // shown once
 }
 
-// D4: SACK follows what is received, Transport ACK what is in memory.
+// D4. SACK follows what is received, Transport ACK what is in memory.
 TEST(Responder, TransportAckWaitsForPlacement) {
   Receiver r;
   for (int i = 0; i < 4; ++i) {
@@ -372,7 +387,7 @@ TEST(Responder, WriteImmWaitsForEveryEarlierRequest) {
   EXPECT_EQ(r.poll().size(), 1U);
 }
 
-// D15: a delivered WriteIMM that arrives again consumes nothing.
+// D15. A delivered WriteIMM that arrives again consumes nothing.
 TEST(Responder, DuplicateWriteImmConsumesNothing) {
   Receiver r;
   r.qp.post_recv({1});
@@ -383,7 +398,7 @@ TEST(Responder, DuplicateWriteImmConsumesNothing) {
   EXPECT_EQ(r.poll().size(), 1U);
 }
 
-// C14: one WriteIMM more than the stash holds: NAK 0x61 when its turn comes.
+// C14. One WriteIMM more than the stash holds: NAK 0x61 when its turn comes.
 TEST(Responder, StashOverflowIsInvalidRequest) {
   PairConfig config = Receiver::defaults();
   config.attr.max_wimm_dest = 2;
@@ -392,7 +407,7 @@ TEST(Responder, StashOverflowIsInvalidRequest) {
   EXPECT_EQ(r.write(r.only(1, 10, true)), WriteVerdict::kPlace);
   EXPECT_EQ(r.write(r.only(2, 10, true)), WriteVerdict::kPlace);
   EXPECT_EQ(r.write(r.only(3, 10, true)), WriteVerdict::kError);
-  EXPECT_EQ(r.qp.state(), QpState::kRts);  // C28: earlier packets may still come
+  EXPECT_EQ(r.qp.state(), QpState::kRts);  // C28. Earlier packets may still come
   EXPECT_EQ(r.write(r.only(0)), WriteVerdict::kPlace);
   EXPECT_EQ(r.qp.state(), QpState::kError);
   r.drain();
@@ -407,7 +422,7 @@ TEST(Responder, StashOverflowIsInvalidRequest) {
       2);
 }
 
-// C15: no receive posted: NAK 0x63.
+// C15. No receive posted: NAK 0x63.
 TEST(Responder, NoReceiveIsRemoteOperational) {
   Receiver r;
   EXPECT_EQ(r.write(r.only(0, 10, true)), WriteVerdict::kPlace);
@@ -419,7 +434,7 @@ TEST(Responder, NoReceiveIsRemoteOperational) {
   EXPECT_EQ(r.acks()[0].msn, 0U);
 }
 
-// D15: RQMSN is a cross-check, strict by policy.
+// D15. RQMSN is a cross-check, strict by policy.
 TEST(Responder, RqmsnMismatch) {
   for (const bool strict : {false, true}) {
     PairConfig config = Receiver::defaults();
@@ -434,7 +449,7 @@ TEST(Responder, RqmsnMismatch) {
   }
 }
 
-// C23: RQMSN wraps.
+// C23. RQMSN wraps.
 TEST(Responder, RqmsnWraps) {
   PairConfig config = Receiver::defaults();
   config.policy.first_rqmsn = Rqmsn{0xFFFF};
@@ -449,7 +464,7 @@ TEST(Responder, RqmsnWraps) {
   EXPECT_EQ(r.poll().size(), 3U);
 }
 
-// D17, C28: the NAK of a failing packet waits for what is before it, then both halves end.
+// D17, C28. The NAK of a failing packet waits for what is before it, then both halves end.
 TEST(Responder, AccessFailureWaitsForItsTurn) {
   Receiver r;
   r.qp.post_recv({9});
@@ -501,7 +516,7 @@ TEST(Responder, PlaceFailedEndsTheQp) {
   EXPECT_EQ(r.acks().at(0).syndrome, 0x63);
 }
 
-// D17: the NAK is repeated for what still comes, at most once a base RTT; nothing else is said in ERROR.
+// D17. The NAK is repeated for what still comes, at most once a base RTT; nothing else is said in ERROR.
 TEST(Responder, NakIsRepeated) {
   Receiver r;
   r.write(r.only(0), 0, false, Access::kDenied);
@@ -582,7 +597,7 @@ TEST(Responder, TrimNackOffIgnoresTrims) {
   EXPECT_EQ(r.qp.counters().rx_trimmed_ignored, 1U);
 }
 
-// D16: with Dynamic MPR each SACK tells the current value.
+// D16. With Dynamic MPR each SACK tells the current value.
 TEST(Responder, DynamicMprIsAdvertised) {
   PairConfig config = Receiver::defaults();
   config.attr.dynamic_mpr = true;
@@ -592,7 +607,7 @@ TEST(Responder, DynamicMprIsAdvertised) {
   EXPECT_EQ(r.sacks().at(0).mpr, 8);
 }
 
-// C25: rcvd_bytes counts distinct accepted packets, in 256 B, and wraps.
+// C25. Rcvd_bytes counts distinct accepted packets, in 256 B, and wraps.
 TEST(Responder, RcvdBytesWraps) {
   PairConfig config = Receiver::defaults();
   config.policy.first_rcvd_bytes = RcvdUnits{0xFFFFFF};

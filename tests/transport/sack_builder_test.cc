@@ -47,7 +47,7 @@ TEST(SackWalk, WalksAWideWindowAndStartsAgain) {
   EXPECT_EQ(bases, (std::vector<Seq>{1, 65, 129, 137, 1, 65, 129, 137}));
 }
 
-// D5: from low, not from base: the walk must not stick at the top while the window grows.
+// D5. From low, not from base: the walk must not stick at the top while the window grows.
 TEST(SackWalk, ShowsAnOldHoleAgainWhileTheWindowGrows) {
   BitRing ring(1024);
   SackWalk walk;
@@ -60,7 +60,7 @@ TEST(SackWalk, ShowsAnOldHoleAgainWhileTheWindowGrows) {
   EXPECT_GE(shown, 5);
 }
 
-// I6: in any W/64 + 1 consecutive SACKs every PSN of (cack, max_rcv] is covered.
+// I6. In any W/64 + 1 consecutive SACKs every PSN of (cack, max_rcv] is covered.
 TEST(SackWalk, CoversEverythingWithinOneRound) {
   Rng rng(3);
   for (int run = 0; run < 500; ++run) {

@@ -21,7 +21,7 @@ PairConfig timers(std::uint8_t timeout, std::uint8_t linear, std::uint8_t expone
 
 constexpr Duration kT = nanoseconds(1024 << 10);
 
-// C16: linear, then doubling, the exponent capped at 24.
+// C16. Linear, then doubling, the exponent capped at 24.
 TEST(RetryClock, Intervals) {
   const RetryClock clock(10, 2, 5);
   EXPECT_EQ(clock.interval(0), kT);
@@ -36,7 +36,7 @@ TEST(RetryClock, Intervals) {
   EXPECT_FALSE(RetryClock(0, 7, 7).enabled());
 }
 
-// D13: silence: linear_cnt + exp_cnt retransmissions at the right times, then RETRY_EXC for the oldest
+// D13. Silence: linear_cnt + exp_cnt retransmissions at the right times, then RETRY_EXC for the oldest
 // request.
 TEST(Timers, DeadChannelEndsAtTheComputedTime) {
   Sender s(timers(10, 2, 3));
@@ -68,7 +68,7 @@ TEST(Timers, DeadChannelEndsAtTheComputedTime) {
   EXPECT_EQ(s.rtx(RtxCause::kAckTimeout), 10U);
 }
 
-// D9: the timeout condemns the EV; the retransmission avoids it.
+// D9. The timeout condemns the EV; the retransmission avoids it.
 TEST(Timers, TimeoutCondemnsTheEv) {
   Sender s(timers(10, 7, 7));
   s.post(100);
@@ -81,7 +81,7 @@ TEST(Timers, TimeoutCondemnsTheEv) {
   EXPECT_NE(again[0].ev, out[0].ev);
 }
 
-// C17: the counter starts anew whenever cack advances.
+// C17. The counter starts anew whenever cack advances.
 TEST(Timers, ProgressResetsTheCounter) {
   Sender s(timers(10, 1, 1));
   s.post(3 * 1024);
@@ -101,7 +101,7 @@ TEST(Timers, ProgressResetsTheCounter) {
   EXPECT_EQ(s.qp.state(), QpState::kRts);
 }
 
-// D13: only expiries of cack + 1 count.
+// D13. Only expiries of cack + 1 count.
 TEST(Timers, YoungerPacketsDoNotCount) {
   Sender s(timers(10, 7, 7));
   s.post(2 * 1024);
@@ -129,6 +129,25 @@ TEST(Timers, TimeoutZeroHasNoTimer) {
   EXPECT_EQ(s.qp.state(), QpState::kRts);
 }
 
+// A timeout changed in RTS holds for what is under way too.
+TEST(Timers, TimeoutMayChangeWhileWaiting) {
+  for (const std::uint8_t timeout : {std::uint8_t{8}, std::uint8_t{12}, std::uint8_t{0}}) {
+    Sender s(timers(10, 7, 7));
+    s.post(100);
+    s.send();
+    QpAttr attr = s.qp.attributes();
+    attr.timeout = timeout;
+    ASSERT_TRUE(s.qp.modify(QpState::kRts, attr, kAttrTimeout, s.now));
+    s.tick();
+    const Time due = s.qp.wake().deadline;
+    if (timeout == 0) {
+      EXPECT_TRUE(due.is_never());
+    } else {
+      EXPECT_EQ(due, s.now + nanoseconds(1024 << timeout));
+    }
+  }
+}
+
 // exp_cnt 25: never gives up, the interval stops growing at 2^24.
 TEST(Timers, ExpCnt25NeverGivesUp) {
   Sender s(timers(20, 0, 25));
@@ -147,7 +166,7 @@ TEST(Timers, ExpCnt25NeverGivesUp) {
   EXPECT_EQ(s.qp.counters().timer_expiries, 60U);
 }
 
-// D13: trims without end are no progress: RETRY_EXC after the sum of all intervals.
+// D13. Trims without end are no progress: RETRY_EXC after the sum of all intervals.
 TEST(Timers, EndlessTrimsEndTheQp) {
   Sender s(timers(10, 1, 2));
   s.post(100);
@@ -167,7 +186,7 @@ TEST(Timers, EndlessTrimsEndTheQp) {
   EXPECT_EQ(s.qp.counters().timer_expiries, 0U);
 }
 
-// D13: after a poll gap all deadlines move by it.
+// D13. After a poll gap all deadlines move by it.
 TEST(Timers, PollGapMovesDeadlines) {
   Sender s(timers(10, 7, 7));
   s.post(100);
@@ -198,7 +217,7 @@ TEST(Timers, PollGapDoesNotMoveLaterPackets) {
   ASSERT_EQ(again.size(), 2U);  // both are due: the first since kT + 400 us
 }
 
-// D9: all EVs DENIED: nothing is sent, each interval counts, the QP ends.
+// D9. All EVs DENIED: nothing is sent, each interval counts, the QP ends.
 TEST(Timers, NoEvAtAllEndsTheQp) {
   Sender s(timers(10, 1, 1));
   for (path::EvIndex ev = 0; ev < 16; ++ev) s.qp.ev_set().set_state(ev, path::EvState::kDenied, s.now);
@@ -226,7 +245,7 @@ TEST(Timers, BusyPortsAreNoStall) {
   EXPECT_TRUE(s.qp.wake().deadline.is_never());
 }
 
-// D9: a local port goes down: what is on its way over it is sent again over the others, and no EV is blamed.
+// D9. A local port goes down: what is on its way over it is sent again over the others, and no EV is blamed.
 TEST(Timers, PortDownResendsItsPackets) {
   Sender s(timers(10, 7, 7));
   s.post(16 * 1024);
@@ -243,7 +262,7 @@ TEST(Timers, PortDownResendsItsPackets) {
   EXPECT_TRUE(s.qp.ev_set().port_usable(2));
 }
 
-// D18, D13: samples of packets sent before a gap are no RTTs; of others they are exact.
+// D18, D13. Samples of packets sent before a gap are no RTTs; of others they are exact.
 TEST(Timers, RttSamples) {
   PairConfig config = timers(10, 7, 7);
   config.policy.tail_probe = true;
