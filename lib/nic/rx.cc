@@ -86,6 +86,7 @@ DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView&
   wire::WriteView view;
   const DropReason r = decode_write(frame, f, view);
   if (r != DropReason::kNone) return r;
+  home.qp.settle_length(view);
   const bool ok = view.payload_bytes == 0 ||
                   w.nic.memory.allows(view.rkey, view.va, view.payload_bytes, kAccessRemoteWrite);
   const transport::WriteVerdict verdict =

@@ -97,15 +97,30 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
   return WriteVerdict::kPlace;
 }
 
-// 3.3: length and dmalen must agree with the position in the message. Padding follows from dmalen (1.12).
+// Payload of a packet at this place of its message (1.12).
+std::uint32_t Responder::length_of(wire::Opcode op, std::uint32_t dmalen) const {
+  if (!wire::is_last(op)) return pmtu_;
+  if (wire::is_first(op) || dmalen == 0) return dmalen;
+  return ((dmalen - 1) & (pmtu_ - 1)) + 1;
+}
+
+// C3. Some count the padding in BTH.pad, some pad silently.
+void Responder::settle_length(wire::WriteView& write) const {
+  if (write.dmalen > kMaxMessageBytes) return;
+  const std::uint32_t length = length_of(write.bth.opcode, write.dmalen);
+  const std::uint32_t there = write.payload_bytes + write.pad_bytes;
+  if (there != ((length + 3) & ~3U)) return;
+  write.payload_bytes = length;
+  write.pad_bytes = there - length;
+}
+
+// 3.3: length and dmalen must agree with the position in the message.
 bool Responder::well_formed(const wire::WriteView& write) const {
   const wire::Opcode op = write.bth.opcode;
   if (!wire::is_write(op) || write.dmalen > kMaxMessageBytes) return false;
-  const std::uint32_t payload = write.payload_bytes;
-  if (!wire::is_last(op)) return payload == pmtu_ && write.dmalen > pmtu_;
-  const std::uint32_t rest = write.dmalen == 0 ? 0 : ((write.dmalen - 1) & (pmtu_ - 1)) + 1;
-  if (wire::is_first(op)) return write.dmalen <= pmtu_ && payload == write.dmalen;
-  return write.dmalen > pmtu_ && payload == rest;
+  const bool only = wire::is_first(op) && wire::is_last(op);
+  if (only ? write.dmalen > pmtu_ : write.dmalen <= pmtu_) return false;
+  return write.payload_bytes == length_of(op, write.dmalen);
 }
 
 // D17. Not marked received; the NAK waits until everything before it is placed (C28).

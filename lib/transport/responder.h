@@ -27,6 +27,7 @@ class Responder {
 
   [[nodiscard]] ReceiveQueue& receive_queue() { return rq_; }
 
+  void settle_length(wire::WriteView& write) const;
   WriteVerdict on_write(const wire::WriteView& write, const wire::RxMeta& meta, Access access);
   void on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& meta);
   void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta);
@@ -54,6 +55,7 @@ class Responder {
   WriteVerdict fail_at(Seq seq, wire::Syndrome nak);
   void push_nack(const wire::BthView& bth, Tick tx_timestamp, const wire::RxMeta& meta,
                  wire::NackReason reason);
+  [[nodiscard]] std::uint32_t length_of(wire::Opcode op, std::uint32_t dmalen) const;
   [[nodiscard]] bool well_formed(const wire::WriteView& write) const;
   void accept(const wire::WriteView& write, Seq seq, const wire::RxMeta& meta);
   void ask(Seq seq, const wire::RxMeta& meta);

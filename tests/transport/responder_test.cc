@@ -124,6 +124,24 @@ INSTANTIATE_TEST_SUITE_P(Rules, Malformed,
                                                 false}),
                          [](const auto& form) { return form.param.name; });
 
+// C3. 77 bytes padded to 80, with the padding counted in BTH.pad, not counted, or counted wrongly.
+TEST(Responder, LengthFollowsFromDmalen) {
+  for (const std::uint32_t pad : {3U, 0U, 1U}) {
+    Receiver r;
+    auto w = r.packet(Opcode::kWriteLast, 0, 80 - pad, 1024 + 77);
+    w.pad_bytes = pad;
+    r.qp.settle_length(w);
+    EXPECT_EQ(w.payload_bytes, 77U);
+    EXPECT_EQ(w.pad_bytes, 3U);
+    EXPECT_EQ(r.write(w), WriteVerdict::kPlace);
+  }
+  Receiver r;
+  auto w = r.packet(Opcode::kWriteLast, 0, 84, 1024 + 77);  // four bytes too many
+  r.qp.settle_length(w);
+  EXPECT_EQ(w.payload_bytes, 84U);
+  EXPECT_EQ(r.write(w), WriteVerdict::kError);
+}
+
 // 3.5 trigger 1, C18: the threshold, with at least 1024 a packet.
 TEST(Responder, SackEveryThreshold) {
   Receiver r;
