@@ -292,7 +292,7 @@ TEST(Responder, ControlLeavesOnThePlaneOfItsTrigger) {
   EXPECT_NE(r.control(0b1011).at(0).port, 2);
 }
 
-// D5, ar_psn: the hole below an AckReq closes by a packet that triggers nothing by itself.
+// D5, C31, ar_psn: the hole below an AckReq closes by a packet that triggers nothing by itself.
 TEST(Responder, SackWhenTheHoleBelowAnAckReqCloses) {
   Receiver r;
   auto asking = r.only(2);
