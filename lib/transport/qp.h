@@ -85,8 +85,9 @@ class Qp {
   void on_nack(const wire::NackView& nack, const wire::RxMeta& meta);
   void on_ack(const wire::AckView& ack, const wire::RxMeta& meta);
   void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta) { responder_.on_probe(probe, meta); }
-  /// Before the host looks at memory: the length of a Write follows from position and dmalen; a pad field that
-  /// disagrees is ignored (C3). Leaves `write` as it is when the bytes do not fit; on_write refuses it then.
+  /// Before the host looks at memory: the length of a Write follows from position and dmalen; a pad field
+  /// that disagrees is ignored (C3). Leaves `write` as it is when the bytes do not fit; on_write refuses it
+  /// then.
   void settle_length(wire::WriteView& write) const { responder_.settle_length(write); }
   WriteVerdict on_write(const wire::WriteView& write, const wire::RxMeta& meta, Access access);
   void on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& meta) {
