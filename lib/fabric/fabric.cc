@@ -309,6 +309,19 @@ LinkCounters Fabric::counters_into(SwitchId id) const {
   return total;
 }
 
+std::vector<LinkId> Fabric::path_of(HostId host, std::uint8_t plane, Packet view) const {
+  std::vector<LinkId> path{topology_.up_of(host, plane)};
+  view.src_host = host;
+  view.plane = plane;
+  for (view.hops = 0; view.hops < kMaxHops; ++view.hops) {
+    const End to = links_[path.back()].to;
+    const LinkId next = to.is_host ? kNil : switches_[to.id].route(view, config_.forwarding);
+    if (next == kNil) break;
+    path.push_back(next);
+  }
+  return path;
+}
+
 bool Fabric::conserves() const {
   // Outcomes not yet fetched are counted as delivered or dropped but still hold their slot.
   const std::uint64_t inside = pool_.in_use() - done_.count;

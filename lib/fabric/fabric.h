@@ -58,6 +58,14 @@ class Fabric {
   }
   [[nodiscard]] const Link& link(LinkId id) const { return links_[id]; }
   [[nodiscard]] const FabricCounters& counters() const { return counters_; }
+  /// How often a host's own port went down or came back: who watches ports looks when this moved.
+  [[nodiscard]] std::uint64_t host_port_changes() const { return host_port_changes_; }
+  /// The links a packet would take now from `host` into `plane`, in order; ends where nothing leads on. Dead
+  /// links and black holes are on it like living ones: forwarding does not know them.
+  [[nodiscard]] std::vector<LinkId> path_of(HostId host, std::uint8_t plane, Packet view) const;
+  /// The other direction of a link's cable, or kNil.
+  [[nodiscard]] LinkId reverse_of(LinkId id) const { return reverse_[id]; }
+  [[nodiscard]] bool black_hole(SwitchId id) const { return switches_[id].black_hole; }
   /// The sum over the links into a switch: the counters of "path k" are those into its spine.
   [[nodiscard]] LinkCounters counters_into(SwitchId id) const;
   [[nodiscard]] std::uint32_t in_flight() const { return pool_.in_use(); }
@@ -101,6 +109,7 @@ class Fabric {
   std::vector<EvRule> ev_rules_;
   std::size_t next_change_ = 0;
   std::uint32_t strays_ = 0;
+  std::uint64_t host_port_changes_ = 0;
 };
 
 }  // namespace mrc::fabric

@@ -90,6 +90,7 @@ bool Fabric::apply(const Change& change, Time now) {
 void Fabric::set_up(LinkId id, bool up, Time now) {
   Link& link = links_[id];
   if (link.up && !up) flush(id, now);
+  if (link.from.is_host && link.up != up) ++host_port_changes_;
   link.up = up;
 }
 

@@ -51,6 +51,7 @@ EvSet::EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, st
   // QPs of one host must not march over the planes in step.
   last_plane_ = static_cast<std::uint8_t>(rng_.below(table_->planes()));
   refresh_usable();
+  if (config_.selector != Selector::kMrc) make_policies(seed);
 }
 
 // D10: GOOD -> take; the first SKIP met is restored and passed; a whole pass without GOOD takes the restored
@@ -128,6 +129,11 @@ EvChoice EvSet::choose_for_retransmission(Time now, std::uint32_t free_ports, Av
   assert(avoid.ev == kNoEv || avoid.ev < state_.size());
   if (usable_planes_ == 0) return choose_fallback(now, free_ports, avoid.ev);
   const std::uint32_t planes = usable_planes_ & free_ports;
+  if (!policies_.empty()) {
+    if (planes == 0) return {};
+    const std::uint8_t port = rotate(planes);
+    return {choose_by_policy(port, avoid.ev, now), port, false};
+  }
   const std::uint32_t lost_plane = avoid.port >= 0 ? 1U << avoid.port : 0U;
   if (const EvChoice other = choose_among(planes & ~lost_plane, avoid.ev, now); other.ev != kNoEv)
     return other;

@@ -15,12 +15,10 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "path/ev_table.h"
+#include "path/policy.h"
 #include "wire/types.h"
 
 namespace mrc::path {
-
-using EvIndex = std::uint16_t;
-inline constexpr EvIndex kNoEv = 0xFFFF;
 
 enum class EvState : std::uint8_t { kGood, kSkip, kAssumedBad, kDenied };
 
@@ -59,6 +57,11 @@ struct EvSetCounters {
   std::uint64_t fallback_picks = 0;  ///< choices of an EV that was not GOOD
 };
 
+/// Who picks the EV. kMrc: the specification's selector with its states, all this class is about. The others
+/// (policy.h) are what the field compares it with: one instance a plane, planes in rotation, no state but
+/// DENIED, nothing is ever condemned.
+enum class Selector : std::uint8_t { kMrc, kOblivious, kBitmap, kScore, kReps, kSingle };
+
 /// Thresholds of the verdicts. Durations are nanoseconds of the caller's clock.
 struct EvSetConfig {
   std::uint32_t ev_min_active = 1;            ///< demotion needs (GOOD + SKIP) - 1 >= this; <= table size
@@ -69,6 +72,7 @@ struct EvSetConfig {
   std::uint8_t max_return_successes = 8;  ///< ceiling of the probe answers a relapsing EV needs; >= 1
   std::uint32_t event_capacity = 256;     ///< events kept until polled; >= 1
   bool report_skips = false;              ///< also report transitions into and out of SKIP
+  Selector selector = Selector::kMrc;
 
   /// What does not fit a table of `ev_count` entries, in words for a person.
   [[nodiscard]] Result<void> check(std::size_t ev_count) const;
@@ -95,6 +99,7 @@ class EvSet {
     const std::uint32_t planes = usable_planes_ & free_ports;
     if (planes != 0) {
       const std::uint8_t port = rotate(planes);
+      if (!policies_.empty()) return {choose_by_policy(port, kNoEv, now), port, false};
       return {take(planes_[port], kNoEv, now), port, false};
     }
     return usable_planes_ != 0 ? EvChoice{} : choose_fallback(now, free_ports, kNoEv);
@@ -113,7 +118,11 @@ class EvSet {
 
   // Feedback. Unknown EV (kNoEv) is ignored.
   void on_mark(EvIndex ev, wire::EvMark mark, Time now);  ///< m of a SACK
-  void on_trimmed(EvIndex ev, Time now);                  ///< NACK TRIMMED
+  /// A SACK without mark: good news that only the other selectors live on.
+  void on_clean(EvIndex ev, Time now) {
+    if (!policies_.empty()) tell_policy(ev, PathFeedback::kGood, now);
+  }
+  void on_trimmed(EvIndex ev, Time now);  ///< NACK TRIMMED
   /// Loss or timeout without trim notice: -> ASSUMED_BAD, or SKIP at the floor. Returns true when the EV is
   /// ASSUMED_BAD afterwards.
   bool on_loss(EvIndex ev, EvCause cause, Time now);
@@ -209,6 +218,11 @@ class EvSet {
   EvIndex oldest_verdict(std::uint32_t planes, EvIndex exclude) const;
   std::size_t usable_on_up_planes() const;
 
+  // Other selectors (ev_set_policy.cc)
+  void make_policies(std::uint64_t seed);
+  EvIndex choose_by_policy(std::uint8_t port, EvIndex avoid, Time now);
+  void tell_policy(EvIndex ev, PathFeedback what, Time now);
+
   // States (ev_set_feedback.cc)
   void transition(EvIndex ev, EvState to, EvCause cause, Time now);
   bool demote(EvIndex ev, EvCause cause, Time now);
@@ -227,7 +241,10 @@ class EvSet {
   Rng rng_;
   std::uint32_t spare_ = 0;  ///< the other half, 0: used up
   std::array<Plane, kMaxPlanes> planes_{};
+  std::vector<Policy> policies_;  ///< one a plane; empty: Selector::kMrc
   // Cold
+  std::vector<EvIndex> ordinal_;   ///< of each EV its number on its plane; with policies_
+  std::vector<EvIndex> by_plane_;  ///< EVs in order of plane, planes_[p].begin first; with policies_
   std::shared_ptr<const EvTable> table_;
   EvSetConfig config_;
   EvSetCounters counters_;

@@ -98,6 +98,7 @@ bool EvSet::demote(EvIndex ev, EvCause cause, Time now) {
 void EvSet::on_mark(EvIndex ev, wire::EvMark mark, Time now) {
   if (ev == kNoEv) return;
   assert(ev < state_.size());
+  if (!policies_.empty()) return tell_policy(ev, PathFeedback::kEcn, now);
   if (!is_active(state_[ev])) return;  // only a probe or the controller brings it back
   if (mark == wire::EvMark::kSkipOnce) {
     ++counters_.skip_marks;
@@ -110,6 +111,7 @@ void EvSet::on_mark(EvIndex ev, wire::EvMark mark, Time now) {
 void EvSet::on_trimmed(EvIndex ev, Time now) {
   if (ev == kNoEv) return;
   assert(ev < state_.size());
+  if (!policies_.empty()) return tell_policy(ev, PathFeedback::kTrim, now);
   if (!is_active(state_[ev])) return;
   ++counters_.skip_marks;
   transition(ev, EvState::kSkip, EvCause::kTrimmed, now);
@@ -118,6 +120,10 @@ void EvSet::on_trimmed(EvIndex ev, Time now) {
 bool EvSet::on_loss(EvIndex ev, EvCause cause, Time now) {
   if (ev == kNoEv) return false;
   assert(ev < state_.size());
+  if (!policies_.empty()) {
+    tell_policy(ev, PathFeedback::kTimeout, now);
+    return false;
+  }
   if (!is_active(state_[ev])) return state_[ev] == EvState::kAssumedBad;
   if (!config_.trimming) {
     // Where congestion drops in silence, one loss says nothing about the path (D9).

@@ -13,6 +13,10 @@
 
 namespace mrc::path {
 
+/// An EV by its place in the table.
+using EvIndex = std::uint16_t;
+inline constexpr EvIndex kNoEv = 0xFFFF;
+
 /// How an EV is carried (MRC 9.1 - 9.3.5; section 5.1). kSrv6Srh is SRv6 with a second carrier in an SRH.
 enum class EvFormat : std::uint8_t { kUdp, kStev, kSrv6, kSrv6Srh };
 

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "base/time.h"
-#include "path/ev_set.h"
+#include "path/ev_table.h"
 
 namespace mrc::path {
 

@@ -74,6 +74,8 @@ struct QpPolicy {
   bool strict_rqmsn = false;    ///< D15
   bool oow_nack = true;         ///< C6. NACK 0x0B above the window
   bool time_order = true;       ///< D8. Losses by send time; false leaves the EV-order rule alone
+  bool ev_order = true;         ///< D8. Losses by order on one EV; both off: NACKs and the ACK timer alone
+  bool sack_first = false;      ///< also a SACK for the first packet of the connection, as UET
   bool tail_probe = true;       ///< D14. Probe when everything waits for news
   Msn first_msn;                ///< C23. Number of the first message, the same at both ends
   Rqmsn first_rqmsn;            ///< C23. Number of the first WriteIMM, the same at both ends

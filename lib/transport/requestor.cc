@@ -19,6 +19,8 @@ void Requestor::start(Time now) {
   next_rqmsn_ = ctx_.policy.first_rqmsn;
   rcvd_units_ = ctx_.policy.first_rcvd_bytes;
   pmtu_ = ctx_.attr.path_mtu;
+  full_nominal_bytes_ =
+      wire::write_nominal_bytes(wire::Opcode::kWriteMiddle, ctx_.policy.use_timestamps, pmtu_);
   pmtu_shift_ = static_cast<std::uint8_t>(std::countr_zero(pmtu_));
   tail_not_before_ = resource_counted_at_ = now;
   mpr_pkts_ = ctx_.attr.mpr * kPsnsPerMprUnit;  // D2. Below 2^15, every offset fits s16

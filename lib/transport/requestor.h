@@ -154,6 +154,7 @@ class Requestor {
   std::uint32_t held_count_ = 0;
   std::uint32_t offset_bytes_ = 0;  // of the current request, already sent
   std::uint32_t pmtu_ = 0;
+  std::uint32_t full_nominal_bytes_ = 0;  // of a packet with a whole PMTU of payload
   std::uint8_t pmtu_shift_ = 0;
   bool probe_due_ = false;
   bool tail_repeat_due_ = false;

@@ -69,7 +69,8 @@ void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trig
     const Time sent = record.sent_at(now);
     const wire::DscpClass its_class = record.transmissions() == 1 ? data_class_ : rtx_class_;
     const bool by_time = ctx_.policy.time_order && sent + reo <= ts;
-    const bool by_ev = record.ev() == trigger.ev && its_class == trigger_class && sent < ts;
+    const bool by_ev =
+        ctx_.policy.ev_order && record.ev() == trigger.ev && its_class == trigger_class && sent < ts;
     if (by_time || by_ev) lose(seq, RtxCause::kInferredLoss, now);
   }
 }

@@ -201,8 +201,7 @@ void Requestor::fill(const SendWr& wr, Seq seq, Time now, const path::EvChoice& 
 // contains a request that asked.
 bool Requestor::ack_wanted(bool more, const TxDesc& sent) const {
   if (!more) return true;
-  const std::int64_t cwnd = ctx_.cc.cwnd_bytes();
-  if (cwnd - ctx_.cc.inflight_bytes() < pmtu_ || cwnd < ctx_.policy.sack_gen_threshold) return true;  // UET
+  if (ctx_.cc.wants_ack(full_nominal_bytes_, ctx_.policy.sack_gen_threshold)) return true;  // UET
   if (!wire::is_last(sent.opcode)) return false;
   const std::uint32_t max_wr = sq_.max_wr();
   if (sq_.unacked() * 2 >= max_wr && wrs_since_ackreq_ * 8 >= max_wr) return true;

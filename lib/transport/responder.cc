@@ -226,7 +226,8 @@ void Responder::triggers(const wire::WriteView& write, const wire::RxMeta& meta)
       trigger_bytes_ > ctx_.policy.sack_gen_threshold ||
       (trigger_bytes_ == ctx_.policy.sack_gen_threshold && !ctx_.policy.sack_beyond_threshold);
   const bool gap_closed = cack_ >= ar_ && ar_ > ar_shown_;
-  if (enough || gap_closed || write.bth.a || write.bth.rtx || meta.ce) {
+  const bool first = ctx_.policy.sack_first && unwrap(write.bth.psn, cack_) == first_seq(ctx_.attr.rq_psn);
+  if (enough || first || gap_closed || write.bth.a || write.bth.rtx || meta.ce) {
     note_trigger(sack_trigger_of(write, meta));
   }
 }
