@@ -321,10 +321,14 @@ transport::PortCredits Simulation::free_ports(HostId host) const {
 void Simulation::pump(HostId id) {
   Host& host = hosts_[id];
   transport::PortCredits credits = free_ports(id);
+  // A QP may be ready and yet send nothing: its EVs are on busy ports. Who asks for a turn meanwhile has it
+  // in this loop, or when a port is free; to come back at the same instant would never end.
+  host.dirty = true;
   while (credits.free_mask() != 0) {
     if (!pump_control(id, credits) && !pump_data(id, credits)) break;
     credits = free_ports(id);
   }
+  host.dirty = false;
   if (host.tx.empty() && host.control.empty()) return;
   Time wake = Time::never();
   for (std::uint32_t p = 0; p < fabric_->topology().planes; ++p) {
