@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "transport/qp.h"
+#include "wire/sizes.h"
 
 namespace {
 

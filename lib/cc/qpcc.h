@@ -3,6 +3,7 @@
 // it is lib/path's business. A variant, not a base class: no virtual call per packet.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <variant>
@@ -39,15 +40,19 @@ class Qpcc {
  public:
   using Algorithm = std::variant<FixedWindow, Nscc>;
 
-  explicit Qpcc(Algorithm algorithm, SendTest test = SendTest::kMrc) : algorithm_(algorithm), test_(test) {}
+  explicit Qpcc(Algorithm algorithm, SendTest test = SendTest::kMrc)
+      : algorithm_(algorithm), test_(test), cwnd_(window()) {}
 
   [[nodiscard]] bool may_send(std::uint32_t nominal_bytes) const {
+    return may_send([&] { return nominal_bytes; });
+  }
+  /// The same with a function that gives the nominal size, which only one of the tests asks for.
+  template <std::invocable Size>
+  [[nodiscard]] bool may_send(Size nominal_bytes) const {
     const std::int64_t cwnd = cwnd_bytes();
-    return test_ == SendTest::kMrc ? inflight_ < cwnd : inflight_ + nominal_bytes <= cwnd;
+    return test_ == SendTest::kMrc ? inflight_ < cwnd : inflight_ + nominal_bytes() <= cwnd;
   }
-  [[nodiscard]] std::int64_t cwnd_bytes() const {
-    return std::visit([](const auto& a) { return a.cwnd_bytes(); }, algorithm_);
-  }
+  [[nodiscard]] std::int64_t cwnd_bytes() const { return cwnd_; }
   [[nodiscard]] std::int64_t inflight_bytes() const { return inflight_; }
   /// Shall the packet just charged ask for an acknowledgement (2.3, UET)? When the window leaves no room for
   /// another, or is smaller than what makes the responder acknowledge by itself.
@@ -61,15 +66,18 @@ class Qpcc {
   void on_ack(const AckSignal& s, Time now) {
     inflight_ -= s.newly_received_bytes;
     std::visit([&](auto& a) { a.on_ack(s, inflight_, now); }, algorithm_);
+    cwnd_ = window();
   }
   void on_nack(const NackSignal& s, Time now) {
     inflight_ -= s.charged_bytes;
     std::visit([&](auto& a) { a.on_nack(s, inflight_, now); }, algorithm_);
+    cwnd_ = window();
   }
   /// Inferred loss or ACK timeout of a charged packet.
   void on_loss(std::int64_t nominal_bytes, Time now) {
     inflight_ -= nominal_bytes;
     std::visit([&](auto& a) { a.on_loss(nominal_bytes, now); }, algorithm_);
+    cwnd_ = window();
   }
   /// A packet given up turned out to be received: rcvd_bytes subtracts it a second time (D7).
   void on_received_after_given_up(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
@@ -77,8 +85,13 @@ class Qpcc {
   void adjust_inflight(std::int64_t delta_bytes) { inflight_ += delta_bytes; }
 
  private:
+  [[nodiscard]] std::int64_t window() const {
+    return std::visit([](const auto& a) { return a.cwnd_bytes(); }, algorithm_);
+  }
+
   Algorithm algorithm_;
   SendTest test_;
+  std::int64_t cwnd_;  ///< the algorithm's, which only news changes: it is asked for several times a packet
   std::int64_t inflight_ = 0;
 };
 

@@ -153,8 +153,7 @@ Result<void> modify(WorkerCore& w, QpHome& home, transport::QpState to, const tr
   if (auto r = home.qp.modify(to, attr, mask, time_of(w)); !r) return r.error();
   home.templates = std::move(templates);
   if ((mask & transport::kAttrAv) != 0) {
-    home.peer_ips.clear();
-    for (const PeerPlane& p : peer) home.peer_ips.push_back(p.ip);
+    for (std::size_t p = 0; p < w.nic.config.planes.size(); ++p) home.peer_ips[p] = peer[p].ip;
   }
   home.dest_qpn = home.qp.attributes().dest_qpn;
   w.touch(home);

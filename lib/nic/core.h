@@ -107,9 +107,9 @@ struct QpHome {
   CcGroup* group = nullptr;  ///< null: the controller is ours alone
   const std::shared_ptr<const path::EvTable> evs;
   transport::Qp qp;
-  std::vector<EvStats> ev_stats;                ///< by EV index
-  std::vector<wire::HeaderTemplate> templates;  ///< by plane; empty until the peer's address is set
-  std::vector<IpAddress> peer_ips;              ///< by plane
+  std::vector<EvStats> ev_stats;                 ///< by EV index
+  std::vector<wire::HeaderTemplate> templates;   ///< by plane; empty until the peer's address is set
+  std::array<IpAddress, kMaxPlanes> peer_ips{};  ///< by plane; all zero until it is set
 };
 
 /// An mbuf on its way between workers, with the plane it belongs to.
@@ -126,8 +126,9 @@ struct Arrival {
   std::span<const std::uint8_t> frame;
   wire::FrameView f;
   wire::DropReason r;
-  enum class Icrc : std::uint8_t { kOpen, kBegun, kDone } icrc;
-  std::uint32_t crc;  ///< of the beginning, when kBegun
+  bool chained;           ///< in several segments
+  std::uint32_t covered;  ///< bytes from the IP header on that `crc` covers; 0: the ICRC is not begun
+  std::uint32_t crc;
 };
 
 /// Packets a receive queue may hold when its driver does not say: more than any driver of ours has.
@@ -209,6 +210,9 @@ struct WorkerCore {
   std::unique_ptr<CaptureRing> capture;
   std::unique_ptr<std::uint8_t[]> linear;  ///< kLinearBytes
   std::unique_ptr<Arrival[]> batch;        ///< kBurst
+  // Between the transport and the encoder; here because building them anew costs more than filling them.
+  std::array<transport::TxDesc, kBurst> data_descs{};
+  std::array<transport::ControlDesc, kBurst> control_descs{};
 
   std::uint64_t stage_start = 0;
   std::size_t first_plane = 0;  ///< whose packet comes first in the next batch
@@ -292,8 +296,9 @@ Time drained_until(const WorkerCore& w);
 std::size_t transmit_all(WorkerCore& w, Time now);
 /// An mbuf for one control packet, or null when the pool is empty.
 rte_mbuf* take_control_mbuf(WorkerCore& w);
-/// Puts a finished frame on its port's stage, which has room for its kind, and shows it to the capture.
-void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, PortStage::Kind kind);
+/// Puts a finished frame on its port's stage, which has room for its kind, and shows it to the capture. The
+/// mbuf itself is touched for the capture only.
+void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint16_t frame_bytes, PortStage::Kind kind);
 
 // ---- tx_encode.cc
 /// One mbuf a descriptor; all are staged.

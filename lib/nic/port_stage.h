@@ -27,9 +27,9 @@ class PortStage {
   /// Asked once an iteration, before anything is staged.
   [[nodiscard]] std::size_t data_room() const { return count_ == 0 ? kBurst : 0; }
   /// Places for packets of other workers, whatever they carry: they share the data burst.
-  [[nodiscard]] std::size_t forward_room() const { return kBurst - (count_ - control_count()); }
+  [[nodiscard]] std::size_t forward_room() const { return kBurst - (count_ - control_count_); }
   /// However much data waits: a port that is slow is where SACKs matter most.
-  [[nodiscard]] std::size_t control_room() const { return kControlShare - control_count(); }
+  [[nodiscard]] std::size_t control_room() const { return kControlShare - control_count_; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
 
@@ -37,7 +37,9 @@ class PortStage {
   /// False: the share of its kind is used up, which is a mistake of the caller; the mbuf stays the caller's.
   [[nodiscard]] bool push(rte_mbuf* m, std::uint16_t frame_bytes, Kind kind) {
     if ((kind == Kind::kData ? forward_room() : control_room()) == 0) return false;
-    control_ |= std::uint64_t{kind == Kind::kControl ? 1U : 0U} << count_;
+    const std::uint64_t control = kind == Kind::kControl ? 1 : 0;
+    control_ |= control << count_;
+    control_count_ += control;
     bytes_[count_] = frame_bytes;
     slots_[count_++] = m;
     return true;
@@ -60,16 +62,14 @@ class PortStage {
     }
     count_ -= n;
     control_ = n < kCapacity ? control_ >> n : 0;
+    control_count_ = static_cast<std::size_t>(std::popcount(control_));
   }
 
  private:
-  [[nodiscard]] std::size_t control_count() const {
-    return static_cast<std::size_t>(std::popcount(control_));
-  }
-
   std::array<rte_mbuf*, kCapacity> slots_{};
   std::array<std::uint16_t, kCapacity> bytes_{};
   std::size_t count_ = 0;
+  std::size_t control_count_ = 0;
   std::uint64_t control_ = 0;  ///< bit i: slot i holds a control packet
   static_assert(kCapacity <= 64);
 };

@@ -3,6 +3,7 @@
 // decide, copy.
 #include <rte_prefetch.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "nic/core.h"
@@ -48,8 +49,7 @@ bool is_for_us(const PlanePort& plane, Bytes frame, const FrameView& f) {
   return false;
 }
 bool is_from_peer(const QpHome& home, std::size_t plane, Bytes frame, const FrameView& f) {
-  return plane < home.peer_ips.size() &&
-         same_ip(home.peer_ips[plane], f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
+  return same_ip(home.peer_ips[plane], f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
 }
 
 bool receives(const transport::Qp& qp) {
@@ -142,41 +142,55 @@ DropReason take_control(QpHome& home, Bytes frame, const FrameView& f, const wir
   return wanted ? DropReason::kNone : DropReason::kQpState;
 }
 
-/// Short frames are checked in the first pass, where the CRCs of a burst overlap. Of long ones only the
-/// beginning is: their payload is read just before it is copied.
-constexpr std::uint32_t kShortFrameBytes = 512;
-/// From the (inner) IP header on: everything that is masked, in whole 16-byte pieces.
-std::uint32_t begun_bytes(const FrameView& f) {
-  return f.ipv6 ? 64 : 48;
-}
-
-/// The check of a frame that inspect() has not seen as a whole.
-bool icrc_ok(const WorkerCore& w, const Arrival& a) {
-  if (a.icrc == Arrival::Icrc::kDone || w.nic.config.icrc == IcrcMode::kIgnore) return true;
-  if (a.icrc == Arrival::Icrc::kOpen) return wire::check_icrc(a.frame, a.f).ok();
-  const std::uint32_t at = a.f.ip_offset + begun_bytes(a.f);
-  const std::uint32_t crc = wire::icrc_extend(a.crc, a.frame.subspan(at, a.f.body_end - at));
-  return crc == wire::icrc_load(a.frame.data() + a.f.body_end);
-}
-
-/// First pass: headers, and what there is time for of the ICRC. Touches no QP.
-void inspect(WorkerCore& w, Arrival& a) {
-  a.frame = bytes_of(a.m);
-  a.icrc = Arrival::Icrc::kOpen;
-  a.r = decode_frame(a.frame, w.nic.decode, a.f);
-  if (a.r != DropReason::kNone || !a.f.has_icrc || worker_of(a.f.dqp) != w.index) return;
-  if (w.nic.config.icrc == IcrcMode::kIgnore || a.m->nb_segs > 1) return;
-  if (a.frame.size() <= kShortFrameBytes) {
-    a.icrc = Arrival::Icrc::kDone;
-    if (!wire::check_icrc(a.frame, a.f).ok()) a.r = DropReason::kIcrc;
-    return;
+/// How much of the ICRC the first pass takes, where the CRCs of a burst overlap: all of a short packet, the
+/// beginning of a long one, whose payload is read just before it is copied. 0: the packet is left for
+/// check_icrc as a whole (IP options, or padding behind a packet shorter than the beginning).
+std::uint32_t first_pass_bytes(const Arrival& a) {
+  const FrameView& f = a.f;
+  if (std::uint32_t{f.udp_offset} - f.ip_offset !=
+      (f.ipv6 ? sizeof(wire::Ipv6Header) : sizeof(wire::Ipv4Header))) {
+    return 0;
   }
-  const std::uint32_t udp = std::uint32_t{a.f.udp_offset} - a.f.ip_offset;
-  const std::uint32_t begun = begun_bytes(a.f);
-  // A packet with IP options, or a short one with padding behind it, is left for check_icrc.
-  if (udp != (a.f.ipv6 ? 40U : 20U) || a.f.body_end - a.f.ip_offset < begun) return;
-  a.icrc = Arrival::Icrc::kBegun;
-  a.crc = wire::icrc_begin(a.frame.data() + a.f.ip_offset, a.f.ipv6, udp, begun);
+  const std::uint32_t whole = f.body_end - f.ip_offset;
+  return whole <= wire::kMaxShortBytes ? whole : wire::kIcrcBegunBytes;
+}
+
+bool icrc_ok(const WorkerCore& w, const Arrival& a) {
+  if (w.nic.config.icrc == IcrcMode::kIgnore) return true;
+  if (a.covered == 0) return wire::check_icrc(a.frame, a.f).ok();
+  const std::uint32_t at = a.f.ip_offset + a.covered;
+  return wire::icrc_extend(a.crc, a.frame.subspan(at, a.f.body_end - at)) ==
+         wire::icrc_load(a.frame.data() + a.f.body_end);
+}
+
+void read_headers(const WorkerCore& w, Arrival& a) {
+  a.r = decode_frame(a.frame, w.nic.decode, a.f);
+  if (a.r == DropReason::kNone && !is_for_us(w.nic.config.planes[a.plane], a.frame, a.f)) {
+    a.r = DropReason::kNotForUs;
+  }
+}
+
+/// First pass: headers, then what there is time for of the ICRCs. Touches no QP.
+void inspect(const WorkerCore& w, std::span<Arrival> burst) {
+  std::array<wire::IcrcPiece, kBurst> pieces;
+  std::array<Arrival*, kBurst> owners;
+  std::array<std::uint32_t, kBurst> crc;
+  std::size_t n = 0;
+  const bool verify = w.nic.config.icrc == IcrcMode::kVerify;
+  for (Arrival& a : burst) {
+    a.frame = bytes_of(a.m);
+    a.chained = a.m->nb_segs > 1;
+    a.covered = 0;
+    read_headers(w, a);
+    if (a.r != DropReason::kNone || !a.f.has_icrc || worker_of(a.f.dqp) != w.index) continue;
+    if (!verify || a.chained) continue;
+    a.covered = first_pass_bytes(a);
+    if (a.covered == 0) continue;
+    owners[n] = &a;
+    pieces[n++] = wire::icrc_piece(a.frame.data() + a.f.ip_offset, a.f.ipv6, a.covered);
+  }
+  wire::icrc_begin({pieces.data(), n}, crc.data());
+  for (std::size_t i = 0; i < n; ++i) owners[i]->crc = crc[i];
 }
 
 /// A packet whose home is here.
@@ -216,14 +230,15 @@ bool hand_over(WorkerCore& w, unsigned home, Arrival& a) {
 
 /// Second pass, one packet. True: the mbuf is to be freed. `handed`: it came from another worker.
 bool finish(WorkerCore& w, Arrival& a, Time now, bool handed) {
-  if (a.m->nb_segs > 1) [[unlikely]] {
-    a.icrc = Arrival::Icrc::kOpen;
-    a.r = linearize(w, a.m, a.frame) ? decode_frame(a.frame, w.nic.decode, a.f) : DropReason::kLength;
+  if (a.chained) [[unlikely]] {
+    if (linearize(w, a.m, a.frame)) {
+      read_headers(w, a);
+    } else {
+      a.r = DropReason::kLength;
+    }
   }
   if (a.r == DropReason::kNone) {
-    if (!is_for_us(w.nic.config.planes[a.plane], a.frame, a.f)) {
-      a.r = DropReason::kNotForUs;
-    } else if (a.f.dqp == wire::kEndpointDqp) {
+    if (a.f.dqp == wire::kEndpointDqp) {
       a.r = answer_endpoint(w, a.plane, a.frame, a.f);
     } else if (worker_of(a.f.dqp) != w.index && !handed) {
       if (hand_over(w, worker_of(a.f.dqp), a)) return false;
@@ -247,7 +262,7 @@ void take_burst(WorkerCore& w, std::span<Arrival> burst, Time now, bool handed) 
     rte_prefetch0(rte_pktmbuf_mtod(a.m, void*));
     rte_prefetch0(rte_pktmbuf_mtod_offset(a.m, void*, 64));
   }
-  for (Arrival& a : burst) inspect(w, a);
+  inspect(w, burst);
   w.end_stage(Stage::kInspect);
   std::array<rte_mbuf*, kBurst> done;
   unsigned n = 0;
@@ -318,6 +333,17 @@ struct PortBurst {
   std::array<rte_mbuf*, kBurst> mbufs;
 };
 
+/// The next iteration starts with the plane behind that of the newest packet of the last round over the
+/// ports: there the peer goes on, whichever plane it began with.
+void find_first_plane(WorkerCore& w, std::span<const Arrival> last_batch, std::size_t ports) {
+  const std::span<const Arrival> round = last_batch.last(std::min(ports, last_batch.size()));
+  const Arrival* newest = &round.back();
+  for (const Arrival& a : round) {
+    if (a.f.dqp == newest->f.dqp && a.f.bth.psn.after(newest->f.bth.psn)) newest = &a;
+  }
+  w.first_plane = newest->plane + 1 == w.ports.size() ? 0 : newest->plane + 1;
+}
+
 /// One burst of every port. Returns the number of ports that had something.
 std::size_t poll_ports(WorkerCore& w, std::span<PortBurst> out, Time now) {
   std::size_t ports = 0;
@@ -343,15 +369,13 @@ std::size_t poll_ports(WorkerCore& w, std::span<PortBurst> out, Time now) {
 
 // The ports' bursts are taken in turn, packet by packet: a peer that sprays evenly over planes in step with
 // us has sent in that order, so the packets come out nearly by PSN. Then the responder finds no holes and the
-// target is written in one run; port after port it would be left with three holes in every four packets. The
-// next batch starts with the plane after the one that came last.
+// target is written in one run; port after port it would be left with three holes in every four packets.
 std::size_t receive_all(WorkerCore& w, Time now) {
   std::array<PortBurst, kMaxPlanes> bursts;  // not initialised: n says what counts
   const std::size_t ports = poll_ports(w, bursts, now);
   w.end_stage(Stage::kRxBurst);
   std::size_t total = 0;
   std::size_t filled = 0;
-  std::size_t last_plane = 0;
   bool any = ports != 0;
   for (std::size_t i = 0; any; ++i) {
     any = false;
@@ -359,12 +383,11 @@ std::size_t receive_all(WorkerCore& w, Time now) {
       if (i >= bursts[p].n) continue;
       any = true;
       ++total;
-      last_plane = bursts[p].plane;
-      collect(w, filled, bursts[p].mbufs[i], last_plane, now, false);
+      collect(w, filled, bursts[p].mbufs[i], bursts[p].plane, now, false);
     }
   }
   if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, false);
-  if (total != 0) w.first_plane = last_plane + 1 == w.ports.size() ? 0 : last_plane + 1;
+  if (total != 0) find_first_plane(w, {w.batch.get(), filled == 0 ? kBurst : filled}, ports);
   if (w.nic.workers.size() == 1) return total;
   w.drained_ns.store(own_queues_drained(w).ns, std::memory_order_release);
   return total + take_handed_over(w, now);

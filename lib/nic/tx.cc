@@ -93,7 +93,7 @@ void send_control(WorkerCore& w, Time now) {
   transport::PortCredits credits = control_credits(w);
   if (credits.free_mask() == 0) return;
   fill_control_stash(w);
-  std::array<transport::ControlDesc, kBurst> out;
+  std::array<transport::ControlDesc, kBurst>& out = w.control_descs;
   for (std::size_t turns = w.control.size(); turns > 0 && w.control_stashed > 0 && credits.free_mask() != 0;
        --turns) {
     QpHome& home = *w.slots[w.control.pop()];
@@ -149,7 +149,7 @@ void send_data(WorkerCore& w, transport::PortCredits& credits, Time now) {
   if (credits.up_mask == 0) return tell_of_dead_planes(w, credits, now);
   if (credits.free_mask() == 0) return;
   fill_stash(w);
-  std::array<transport::TxDesc, kBurst> out;
+  std::array<transport::TxDesc, kBurst>& out = w.data_descs;
   for (std::size_t turns = w.ready.size(); turns > 0 && w.stashed > 0 && credits.free_mask() != 0; --turns) {
     const std::uint32_t slot = w.ready.pop();
     QpHome& home = *w.slots[slot];
@@ -192,10 +192,10 @@ rte_mbuf* take_control_mbuf(WorkerCore& w) {
   return m;
 }
 
-void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, PortStage::Kind kind) {
+void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint16_t frame_bytes, PortStage::Kind kind) {
   if (w.capture != nullptr) [[unlikely]]
     capture_frame(w, w.last_poll, plane, true, wire::DropReason::kNone, m);
-  if (w.ports[plane].stage.push(m, m->data_len, kind)) [[likely]]
+  if (w.ports[plane].stage.push(m, frame_bytes, kind)) [[likely]]
     return;
   rte_pktmbuf_free(m);  // credits were overdrawn: an own mistake, but never one mbuf past the stage
   ++w.stats.ports[plane].tx_abandoned;

@@ -49,10 +49,12 @@ bool control_bits(const WorkerCore& w, const QpHome& home, const transport::Cont
   return true;
 }
 
-/// Payloads up to this go through the cache twice at no cost.
-constexpr std::uint32_t kShortPayloadBytes = 256;
-bool is_short(const transport::TxDesc& d) {
-  return d.payload_bytes <= kShortPayloadBytes;
+/// Such a payload is copied first and CRCed together with its headers, as one short piece.
+constexpr std::uint32_t kShortPayloadBytes =
+    wire::kMaxShortBytes - (sizeof(wire::Ipv6Header) + sizeof(wire::UdpHeader) + wire::kMaxWriteHeaderBytes);
+static_assert(kShortPayloadBytes % 4 == 0);
+bool is_short(std::uint32_t payload_bytes) {
+  return payload_bytes <= kShortPayloadBytes;
 }
 const std::uint8_t* source_of(const transport::TxDesc& d) {
   return reinterpret_cast<const std::uint8_t*>(d.source);
@@ -84,37 +86,47 @@ void count_data(WorkerCore& w, QpHome& home, const transport::TxDesc& d) {
 
 }  // namespace
 
-// In passes, so that a CRC does not read what is still in the store buffer, and the CRCs of the headers,
-// whose latency is long and whose work is short, overlap. A long payload is CRCed at its source, which brings
-// it into the cache, then copied; a short one is copied first and CRCed together with the headers.
+// In passes, so that a CRC does not read what is still in the store buffer, and the CRCs of headers and short
+// packets, whose latency is long and whose work is short, overlap. A long payload is CRCed at its source,
+// which brings it into the cache, then copied; that drives out what the passes before have touched, so
+// descriptors and mbufs are done with by then.
 void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc> descs, rte_mbuf** mbufs) {
-  std::array<std::uint32_t, kBurst> header_bytes;
+  struct Frame {
+    std::uint8_t* payload;
+    const std::uint8_t* source;
+    std::uint16_t payload_bytes;
+    std::uint16_t frame_bytes;
+    std::uint8_t port;
+  };
+  std::array<Frame, kBurst> frames;
+  std::array<wire::IcrcPiece, kBurst> begun;
   std::array<std::uint32_t, kBurst> crc;
   for (std::size_t i = 0; i < descs.size(); ++i) {
     const transport::TxDesc& d = descs[i];
     assert(d.port < w.ports.size() && d.ev < home.evs->size());
     std::uint8_t* payload = payload_of(mbufs[i]);
-    header_bytes[i] = encode_headers(w, home, d, payload);
-    if (is_short(d)) std::memcpy(payload, source_of(d), d.payload_bytes);
-  }
-  for (std::size_t i = 0; i < descs.size(); ++i) {
-    if (is_short(descs[i])) continue;
-    crc[i] = icrc_of_headers(home.templates[descs[i].port], payload_of(mbufs[i]), header_bytes[i]);
-  }
-  for (std::size_t i = 0; i < descs.size(); ++i) {
-    const transport::TxDesc& d = descs[i];
-    std::uint8_t* payload = payload_of(mbufs[i]);
-    std::uint32_t tail = 0;
-    if (is_short(d)) {
-      tail = wire::seal(home.templates[d.port], payload, header_bytes[i], d.payload_bytes);
-    } else {
-      crc[i] = wire::icrc_extend(crc[i], {source_of(d), d.payload_bytes});
-      std::memcpy(payload, source_of(d), d.payload_bytes);
-      tail = wire::seal_with(crc[i], payload, d.payload_bytes);
-    }
-    set_frame(mbufs[i], header_bytes[i], d.payload_bytes + tail);
-    stage(w, d.port, mbufs[i], PortStage::Kind::kData);
+    const std::uint32_t header_bytes = encode_headers(w, home, d, payload);
+    if (is_short(d.payload_bytes)) std::memcpy(payload, source_of(d), d.payload_bytes);
+    const std::uint32_t padded = d.payload_bytes + wire::pad(payload, d.payload_bytes);
+    set_frame(mbufs[i], header_bytes, padded + wire::kIcrcBytes);
+    begun[i] = wire::icrc_piece(home.templates[d.port], payload, header_bytes,
+                                is_short(d.payload_bytes) ? padded : 0);
+    frames[i] = {payload, source_of(d), d.payload_bytes, mbufs[i]->data_len, d.port};
     count_data(w, home, d);
+  }
+  wire::icrc_begin({begun.data(), descs.size()}, crc.data());
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    const Frame& f = frames[i];
+    const std::uint32_t pad = wire::pad_bytes(f.payload_bytes);
+    if (!is_short(f.payload_bytes)) {
+      crc[i] = wire::icrc_extend(crc[i], {f.source, f.payload_bytes});
+      std::memcpy(f.payload, f.source, f.payload_bytes);
+      if (pad != 0) crc[i] = wire::icrc_extend(crc[i], {f.payload + f.payload_bytes, pad});
+    }
+    wire::icrc_store(f.payload + f.payload_bytes + pad, crc[i]);
+  }
+  for (std::size_t i = 0; i < descs.size(); ++i) {
+    stage(w, frames[i].port, mbufs[i], frames[i].frame_bytes, PortStage::Kind::kData);
   }
 }
 
@@ -148,7 +160,7 @@ bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c
 void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t header_bytes,
                    std::uint32_t trailer_bytes) {
   set_frame(m, header_bytes, trailer_bytes);
-  stage(w, plane, m, PortStage::Kind::kControl);
+  stage(w, plane, m, m->data_len, PortStage::Kind::kControl);
   ++w.stats.ports[plane].tx_control_pkts;
 }
 

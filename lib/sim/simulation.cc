@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "wire/sizes.h"
 
 namespace mrc::sim {
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "transport/types.h"
+#include "wire/sizes.h"
 #include "wire/types.h"
 
 namespace mrc::sim {

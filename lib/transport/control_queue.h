@@ -20,8 +20,8 @@ struct ControlTrigger {
   Kind kind = Kind::kSack;
   std::uint8_t port = 0;
   wire::NackReason reason{};
-  bool rtx : 1 = false;
-  bool ce : 1 = false;
+  bool rtx = false;
+  bool ce = false;
 };
 static_assert(sizeof(ControlTrigger) <= 20);
 

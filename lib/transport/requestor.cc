@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/requestor.h"
+#include "wire/sizes.h"
 
 #include <bit>
 

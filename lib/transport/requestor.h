@@ -96,7 +96,7 @@ class Requestor {
   [[nodiscard]] path::EvIndex newest_proof(std::uint32_t planes) const;
   void emit_probe(path::EvIndex ev, Time now, bool tail, PortCredits& credits, ControlDesc& out);
   void charge(std::uint32_t nominal_bytes);
-  path::EvChoice choose(Work work, Seq seq, Time now, std::uint32_t free_ports);
+  path::EvChoice choose_again(Seq seq, Time now, std::uint32_t free_ports);
 
   // requestor_feedback.cc
   [[nodiscard]] bool in_range(const wire::SackView& sack, Seq cack) const;
@@ -199,5 +199,26 @@ class Requestor {
   PollGaps gaps_;
   ProbeTable probes_;
 };
+
+// Retransmissions before new data, lowest PSN first (D2).
+inline Requestor::Work Requestor::next_work() const {
+  if (tail_repeat_due_ && only_ack_missing()) return Work::kTailRepeat;
+  // A dynamic MPR that shrank leaves retransmissions beyond the edge waiting (D16); what is new lies beyond
+  // them.
+  if (rtx_count_ != 0) return rtx_low_ <= window_edge() ? Work::kRtx : Work::kNone;
+  if (!sq_.has_unsent() || next_ > window_edge() || wimm_limit_reached()) return Work::kNone;
+  return Work::kNew;
+}
+
+// A WriteIMM is in flight from its first packet to the Transport ACK; at the limit all behind it waits (D15,
+// C33).
+inline bool Requestor::wimm_limit_reached() const {
+  if (seeded_defect(Defect::kIgnoreWimmLimit)) return false;
+  return offset_bytes_ == 0 && wimm_inflight_ >= ctx_.attr.max_wimm && sq_.current().with_immediate();
+}
+
+inline bool Requestor::permitted(Work work) const {
+  return work == Work::kTailRepeat || ctx_.cc.may_send([&] { return work_nominal_bytes(work); });
+}
 
 }  // namespace mrc::transport

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "transport/requestor.h"
+#include "wire/sizes.h"
 
 namespace mrc::transport {
 
@@ -20,27 +21,6 @@ wire::Opcode opcode_of(const SendWr& wr, std::uint32_t index) {
 
 }  // namespace
 
-// Retransmissions before new data, lowest PSN first (D2).
-Requestor::Work Requestor::next_work() const {
-  if (tail_repeat_due_ && only_ack_missing()) return Work::kTailRepeat;
-  // A dynamic MPR that shrank leaves retransmissions beyond the edge waiting (D16); what is new lies beyond
-  // them.
-  if (rtx_count_ != 0) return rtx_low_ <= window_edge() ? Work::kRtx : Work::kNone;
-  if (!sq_.has_unsent() || next_ > window_edge() || wimm_limit_reached()) return Work::kNone;
-  return Work::kNew;
-}
-
-// A WriteIMM is in flight from its first packet to the Transport ACK; at the limit all behind it waits (D15,
-// C33).
-bool Requestor::wimm_limit_reached() const {
-  if (seeded_defect(Defect::kIgnoreWimmLimit)) return false;
-  return offset_bytes_ == 0 && wimm_inflight_ >= ctx_.attr.max_wimm && sq_.current().with_immediate();
-}
-
-bool Requestor::permitted(Work work) const {
-  return work == Work::kTailRepeat || ctx_.cc.may_send(work_nominal_bytes(work));
-}
-
 std::uint32_t Requestor::work_nominal_bytes(Work work) const {
   if (work == Work::kRtx) return window_[rtx_low_].nominal_bytes();
   const SendWr& wr = sq_.current();
@@ -51,72 +31,35 @@ std::uint32_t Requestor::work_nominal_bytes(Work work) const {
       ctx_.policy.use_timestamps, payload);
 }
 
-std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<TxDesc> out) {
-  if (ctx_.state != QpState::kRts || out.empty()) return 0;
-  std::uint32_t free_ports = credits.free_mask();
-  const bool was_unsettled = unsettled();
-  Work work = next_work();
-  bool more = work != Work::kNone && permitted(work);
-  std::size_t n = 0;
-  while (more && free_ports != 0 && n < out.size()) {
-    const Seq seq = work == Work::kNew ? next_ : work == Work::kRtx ? rtx_low_ : tail_seq();
-    const path::EvChoice choice = choose(work, seq, now, free_ports);
-    if (choice.ev == path::kNoEv) break;
-    TxDesc& desc = out[n++];
-    if (work == Work::kNew) {
-      send_new(now, choice, desc);
-    } else {
-      send_again(now, seq, work == Work::kRtx, choice, desc);
-    }
-    if (--credits.credits[choice.port] == 0) free_ports &= ~(1U << choice.port);
-    work = next_work();
-    more = work != Work::kNone && permitted(work);
-    desc.a = ack_wanted(more && !choice.fallback, desc);
-    if (desc.a) wrs_since_ackreq_ = wimm_since_ackreq_ = 0;
-  }
-  if (n != 0) {
-    note_sent(now, was_unsettled);
-  } else if (more && (free_ports != 0 || credits.up_mask == 0) && stall_deadline_.is_never()) {
-    // D9. No EV although a port is free. An interval(k) without a send counts as a timer expiry.
-    if (ctx_.retry.enabled()) stall_deadline_ = now + interval();
-  }
-  const bool stalled = work == Work::kNone && rtx_count_ == 0 && sq_.has_unsent() && wimm_limit_reached();
-  if (stalled && !wimm_stalled_) ++ctx_.counters.wimm_stalls;
-  wimm_stalled_ = stalled;
-  return n;
+inline void Requestor::fill(const SendWr& wr, Seq seq, Time now, const path::EvChoice& choice,
+                            TxDesc& out) const {
+  const auto index = static_cast<std::uint32_t>(seq - wr.first);
+  const std::uint32_t offset = index << pmtu_shift_;
+  assert(index < wr.packets);
+  out.source = wr.wr.local + offset;
+  out.va = wr.wr.remote_va + offset;
+  out.rkey = wr.wr.rkey;
+  out.dmalen = wr.wr.length_bytes;  // of the whole message, in every packet (2.1)
+  out.immdt = wr.wr.immdt;
+  out.psn = psn_of(seq);
+  out.msn = Msn{wr.msn};
+  out.rqmsn = Rqmsn{wr.rqmsn};
+  out.tx_timestamp = tick_of(now);
+  out.payload_bytes = static_cast<std::uint16_t>(std::min(wr.wr.length_bytes - offset, pmtu_));
+  out.ev = choice.ev;
+  out.port = choice.port;
+  out.opcode = opcode_of(wr, index);
+  out.se = wr.wr.solicited && wire::has_immediate(out.opcode);  // 3.4: means something on C9 and CB alone
+  out.ts = ctx_.policy.use_timestamps;
 }
 
-path::EvChoice Requestor::choose(Work work, Seq seq, Time now, std::uint32_t free_ports) {
-  if (work == Work::kNew) return ctx_.ev_set.choose(now, free_ports);
-  path::Avoid avoid;
-  if (window_.has_record(seq, first_, next_)) {
-    avoid.ev = window_[seq].ev();
-    if (avoid.ev != path::kNoEv) avoid.port = (*ctx_.evs)[avoid.ev].port;
-    if (seeded_defect(Defect::kSameEv) && (free_ports >> avoid.port & 1) != 0) {
-      return {.ev = avoid.ev, .port = static_cast<std::uint8_t>(avoid.port)};
-    }
-  }
-  return ctx_.ev_set.choose_for_retransmission(now, free_ports, avoid);
-}
-
-// Timers of what was just sent (D13, D14 line 1).
-void Requestor::note_sent(Time now, bool was_unsettled) {
-  if (ctx_.retry.enabled()) packet_deadline_ = earlier(packet_deadline_, now + interval());
-  if (!was_unsettled) progress_deadline_ = now + budget_;
-  stall_deadline_ = Time::never();
-  probe_run_ = 0;
-  if (ctx_.policy.tail_probe) {
-    probe_deadline_ = now + rtt_.srtt() * 5 / 4 + (rtt_.reo(now) - rtt_.base());
-  }
-}
-
-void Requestor::charge(std::uint32_t nominal_bytes) {
+inline void Requestor::charge(std::uint32_t nominal_bytes) {
   ctx_.cc.on_sent(nominal_bytes);
   share_bytes_ += nominal_bytes;
   charged_bytes_ += nominal_bytes;
 }
 
-void Requestor::send_new(Time now, const path::EvChoice& choice, TxDesc& out) {
+inline void Requestor::send_new(Time now, const path::EvChoice& choice, TxDesc& out) {
   SendWr& wr = sq_.current();
   if (offset_bytes_ == 0) {  // its first packet: numbers are given in posting order (2.1)
     wr.first = next_;
@@ -150,6 +93,79 @@ void Requestor::send_new(Time now, const path::EvChoice& choice, TxDesc& out) {
   }
 }
 
+// D3. Transport ACKs are owed only for AckReq: a stream that never idles would otherwise fill the send queue
+// or max_wimm and stop. Past half of either limit every eighth of it asks, so that a full queue always
+// contains a request that asked.
+inline bool Requestor::ack_wanted(bool more, const TxDesc& sent) const {
+  if (!more) return true;
+  if (ctx_.cc.wants_ack(full_nominal_bytes_, ctx_.policy.sack_gen_threshold)) return true;  // UET
+  if (!wire::is_last(sent.opcode)) return false;
+  const std::uint32_t max_wr = sq_.max_wr();
+  if (sq_.unacked() * 2 >= max_wr && wrs_since_ackreq_ * 8 >= max_wr) return true;
+  const std::uint32_t max_wimm = ctx_.attr.max_wimm;
+  return wire::has_immediate(sent.opcode) && wimm_inflight_ * 2 >= max_wimm &&
+         wimm_since_ackreq_ * 8 >= max_wimm;
+}
+
+std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<TxDesc> out) {
+  if (ctx_.state != QpState::kRts || out.empty()) return 0;
+  std::uint32_t free_ports = credits.free_mask();
+  const bool was_unsettled = unsettled();
+  Work work = next_work();
+  bool more = work != Work::kNone && permitted(work);
+  std::size_t n = 0;
+  while (more && free_ports != 0 && n < out.size()) {
+    const Seq seq = work == Work::kNew ? next_ : work == Work::kRtx ? rtx_low_ : tail_seq();
+    const path::EvChoice choice =
+        work == Work::kNew ? ctx_.ev_set.choose(now, free_ports) : choose_again(seq, now, free_ports);
+    if (choice.ev == path::kNoEv) break;
+    TxDesc& desc = out[n++];
+    if (work == Work::kNew) {
+      send_new(now, choice, desc);
+    } else {
+      send_again(now, seq, work == Work::kRtx, choice, desc);
+    }
+    if (--credits.credits[choice.port] == 0) free_ports &= ~(1U << choice.port);
+    work = next_work();
+    more = work != Work::kNone && permitted(work);
+    desc.a = ack_wanted(more && !choice.fallback, desc);
+    if (desc.a) wrs_since_ackreq_ = wimm_since_ackreq_ = 0;
+  }
+  if (n != 0) {
+    note_sent(now, was_unsettled);
+  } else if (more && (free_ports != 0 || credits.up_mask == 0) && stall_deadline_.is_never()) {
+    // D9. No EV although a port is free. An interval(k) without a send counts as a timer expiry.
+    if (ctx_.retry.enabled()) stall_deadline_ = now + interval();
+  }
+  const bool stalled = work == Work::kNone && rtx_count_ == 0 && sq_.has_unsent() && wimm_limit_reached();
+  if (stalled && !wimm_stalled_) ++ctx_.counters.wimm_stalls;
+  wimm_stalled_ = stalled;
+  return n;
+}
+
+path::EvChoice Requestor::choose_again(Seq seq, Time now, std::uint32_t free_ports) {
+  path::Avoid avoid;
+  if (window_.has_record(seq, first_, next_)) {
+    avoid.ev = window_[seq].ev();
+    if (avoid.ev != path::kNoEv) avoid.port = (*ctx_.evs)[avoid.ev].port;
+    if (seeded_defect(Defect::kSameEv) && (free_ports >> avoid.port & 1) != 0) {
+      return {.ev = avoid.ev, .port = static_cast<std::uint8_t>(avoid.port)};
+    }
+  }
+  return ctx_.ev_set.choose_for_retransmission(now, free_ports, avoid);
+}
+
+// Timers of what was just sent (D13, D14 line 1).
+void Requestor::note_sent(Time now, bool was_unsettled) {
+  if (ctx_.retry.enabled()) packet_deadline_ = earlier(packet_deadline_, now + interval());
+  if (!was_unsettled) progress_deadline_ = now + budget_;
+  stall_deadline_ = Time::never();
+  probe_run_ = 0;
+  if (ctx_.policy.tail_probe) {
+    probe_deadline_ = now + rtt_.srtt() * 5 / 4 + (rtt_.reo(now) - rtt_.base());
+  }
+}
+
 // Same opcode, PSN, METH, RETH, ImmDt and payload; rtx = 1, a fresh timestamp and EV (2.4). A repeat of the
 // tail carries what was received before: it is not charged (D14 line 13).
 void Requestor::send_again(Time now, Seq seq, bool charged, const path::EvChoice& choice, TxDesc& out) {
@@ -173,41 +189,6 @@ void Requestor::send_again(Time now, Seq seq, bool charged, const path::EvChoice
   if (window_.has_record(seq, first_, next_)) window_[seq].again(now, choice.ev, k_);
   ++ctx_.counters.tx_rtx;
   ++ctx_.counters.rtx_by_cause[static_cast<std::size_t>(cause)];
-}
-
-void Requestor::fill(const SendWr& wr, Seq seq, Time now, const path::EvChoice& choice, TxDesc& out) const {
-  const auto index = static_cast<std::uint32_t>(seq - wr.first);
-  const std::uint32_t offset = index << pmtu_shift_;
-  assert(index < wr.packets);
-  out.source = wr.wr.local + offset;
-  out.va = wr.wr.remote_va + offset;
-  out.rkey = wr.wr.rkey;
-  out.dmalen = wr.wr.length_bytes;  // of the whole message, in every packet (2.1)
-  out.immdt = wr.wr.immdt;
-  out.psn = psn_of(seq);
-  out.msn = Msn{wr.msn};
-  out.rqmsn = Rqmsn{wr.rqmsn};
-  out.tx_timestamp = tick_of(now);
-  out.payload_bytes = static_cast<std::uint16_t>(std::min(wr.wr.length_bytes - offset, pmtu_));
-  out.ev = choice.ev;
-  out.port = choice.port;
-  out.opcode = opcode_of(wr, index);
-  out.se = wr.wr.solicited && wire::has_immediate(out.opcode);  // 3.4: means something on C9 and CB alone
-  out.ts = ctx_.policy.use_timestamps;
-}
-
-// D3. Transport ACKs are owed only for AckReq: a stream that never idles would otherwise fill the send queue
-// or max_wimm and stop. Past half of either limit every eighth of it asks, so that a full queue always
-// contains a request that asked.
-bool Requestor::ack_wanted(bool more, const TxDesc& sent) const {
-  if (!more) return true;
-  if (ctx_.cc.wants_ack(full_nominal_bytes_, ctx_.policy.sack_gen_threshold)) return true;  // UET
-  if (!wire::is_last(sent.opcode)) return false;
-  const std::uint32_t max_wr = sq_.max_wr();
-  if (sq_.unacked() * 2 >= max_wr && wrs_since_ackreq_ * 8 >= max_wr) return true;
-  const std::uint32_t max_wimm = ctx_.attr.max_wimm;
-  return wire::has_immediate(sent.opcode) && wimm_inflight_ * 2 >= max_wimm &&
-         wimm_since_ackreq_ * 8 >= max_wimm;
 }
 
 // The newest packet sent of the oldest request that no Transport ACK has ended.

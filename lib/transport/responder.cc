@@ -97,23 +97,6 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
   return WriteVerdict::kPlace;
 }
 
-// Payload of a packet at this place of its message (1.12).
-std::uint32_t Responder::length_of(wire::Opcode op, std::uint32_t dmalen) const {
-  if (!wire::is_last(op)) return pmtu_;
-  if (wire::is_first(op) || dmalen == 0) return dmalen;
-  return ((dmalen - 1) & (pmtu_ - 1)) + 1;
-}
-
-// C3. Some count the padding in BTH.pad, some pad silently.
-void Responder::settle_length(wire::WriteView& write) const {
-  if (write.dmalen > kMaxMessageBytes) return;
-  const std::uint32_t length = length_of(write.bth.opcode, write.dmalen);
-  const std::uint32_t there = write.payload_bytes + write.pad_bytes;
-  if (there != ((length + 3) & ~3U)) return;
-  write.payload_bytes = length;
-  write.pad_bytes = there - length;
-}
-
 // 3.3: length and dmalen must agree with the position in the message.
 bool Responder::well_formed(const wire::WriteView& write) const {
   const wire::Opcode op = write.bth.opcode;
@@ -167,7 +150,7 @@ WriteVerdict Responder::duplicate(const wire::WriteView& write, const wire::RxMe
     ack_due_ = true;
     ack_port_ = meta.port;
     ack_entropy_ = meta.entropy;
-    note_trigger(sack_trigger_of(write, meta));
+    note_trigger(write.bth, write.tx_timestamp, meta, meta.ce);
     return WriteVerdict::kDuplicate;
   }
   triggers(write, meta);  // above the gap: by rtx, a, CE or threshold (C39)
@@ -208,17 +191,6 @@ void Responder::advance_cack() {
   edge_ = std::max(edge_, cack_ + window_pkts_);
 }
 
-ControlTrigger Responder::sack_trigger_of(const wire::WriteView& write, const wire::RxMeta& meta) const {
-  ControlTrigger t;
-  t.entropy = meta.entropy;
-  t.psn = write.bth.psn;
-  t.tx_timestamp = write.tx_timestamp;
-  t.port = meta.port;
-  t.rtx = write.bth.rtx;
-  t.ce = meta.ce;
-  return t;
-}
-
 // 3.5 and D5. Triggers merge into one SACK, but every CE mark is reported.
 void Responder::triggers(const wire::WriteView& write, const wire::RxMeta& meta) {
   trigger_bytes_ += std::max(write.payload_bytes, ctx_.policy.sack_min_add);
@@ -228,18 +200,29 @@ void Responder::triggers(const wire::WriteView& write, const wire::RxMeta& meta)
   const bool gap_closed = cack_ >= ar_ && ar_ > ar_shown_;
   const bool first = ctx_.policy.sack_first && unwrap(write.bth.psn, cack_) == first_seq(ctx_.attr.rq_psn);
   if (enough || first || gap_closed || write.bth.a || write.bth.rtx || meta.ce) {
-    note_trigger(sack_trigger_of(write, meta));
+    note_trigger(write.bth, write.tx_timestamp, meta, meta.ce);
   }
 }
 
-void Responder::note_trigger(const ControlTrigger& trigger) {
-  if (trigger.ce) {
-    if (queue_.push(trigger)) return;
+// Field by field into its place: a copy of what has just been put together would wait for the stores.
+void Responder::note_trigger(const wire::BthView& bth, Tick tx_timestamp, const wire::RxMeta& meta, bool ce) {
+  const auto reflect = [&](ControlTrigger& t) {
+    t.entropy = meta.entropy;
+    t.psn = bth.psn;
+    t.tx_timestamp = tx_timestamp;
+    t.port = meta.port;
+    t.rtx = bth.rtx;
+    t.ce = ce;
+  };
+  if (ce) [[unlikely]] {
+    ControlTrigger of_its_own;
+    reflect(of_its_own);
+    if (queue_.push(of_its_own)) return;
     ++ctx_.counters.control_overflow;
   }
   // Of merged triggers the newest is reflected.
   sack_due_ = true;
-  sack_trigger_ = trigger;
+  reflect(sack_trigger_);
 }
 
 // Payload is in memory: placed passes every packet that is (D4).
@@ -259,7 +242,7 @@ void Responder::placed(Psn psn) {
 // One packet becomes complete: messages are counted and WriteIMMs delivered in order (3.4). False: it can
 // not.
 bool Responder::pass(Seq seq) {
-  if (imm_.test(seq) && !deliver(seq)) return false;
+  if (stash_count_ != 0 && imm_.test(seq) && !deliver(seq)) return false;
   placed_ = seq;
   if (last_.test(seq)) {
     last_.clear(seq);
@@ -314,13 +297,7 @@ void Responder::on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& 
   }
   const Seq seq = unwrap(packet.bth.psn, cack_ + 1);
   if (seq <= cack_ || (seq <= max_rcv_ && received_.test(seq))) {
-    ControlTrigger t;
-    t.entropy = meta.entropy;
-    t.psn = packet.bth.psn;
-    t.tx_timestamp = packet.tx_timestamp;
-    t.port = meta.port;
-    t.rtx = packet.bth.rtx;
-    note_trigger(t);
+    note_trigger(packet.bth, packet.tx_timestamp, meta, false);
     return;
   }
   wire::NackReason reason = meta.trim == wire::Trim::kTrimmedLasthop ? wire::NackReason::kTrimmedLasthop

@@ -27,7 +27,15 @@ class Responder {
 
   [[nodiscard]] ReceiveQueue& receive_queue() { return rq_; }
 
-  void settle_length(wire::WriteView& write) const;
+  // C3. Some count the padding in BTH.pad, some pad silently.
+  void settle_length(wire::WriteView& write) const {
+    if (write.dmalen > kMaxMessageBytes) return;
+    const std::uint32_t length = length_of(write.bth.opcode, write.dmalen);
+    const std::uint32_t there = write.payload_bytes + write.pad_bytes;
+    if (there != ((length + 3) & ~3U)) return;
+    write.payload_bytes = length;
+    write.pad_bytes = there - length;
+  }
   WriteVerdict on_write(const wire::WriteView& write, const wire::RxMeta& meta, Access access);
   void on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& meta);
   void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta);
@@ -55,16 +63,20 @@ class Responder {
   WriteVerdict fail_at(Seq seq, wire::Syndrome nak);
   void push_nack(const wire::BthView& bth, Tick tx_timestamp, const wire::RxMeta& meta,
                  wire::NackReason reason);
-  [[nodiscard]] std::uint32_t length_of(wire::Opcode op, std::uint32_t dmalen) const;
+  /// Payload of a packet at this place of its message (1.12).
+  [[nodiscard]] std::uint32_t length_of(wire::Opcode op, std::uint32_t dmalen) const {
+    if (!wire::is_last(op)) return pmtu_;
+    if (wire::is_first(op) || dmalen == 0) return dmalen;
+    return ((dmalen - 1) & (pmtu_ - 1)) + 1;
+  }
   [[nodiscard]] bool well_formed(const wire::WriteView& write) const;
   void accept(const wire::WriteView& write, Seq seq, const wire::RxMeta& meta);
   void ask(Seq seq, const wire::RxMeta& meta);
   void advance_cack();
   bool pass(Seq seq);
   bool deliver(Seq seq);
-  [[nodiscard]] ControlTrigger sack_trigger_of(const wire::WriteView& write, const wire::RxMeta& meta) const;
   void triggers(const wire::WriteView& write, const wire::RxMeta& meta);
-  void note_trigger(const ControlTrigger& trigger);
+  void note_trigger(const wire::BthView& bth, Tick tx_timestamp, const wire::RxMeta& meta, bool ce);
   void check_nak();
   void in_error(const wire::RxMeta& meta);
 

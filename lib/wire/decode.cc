@@ -4,26 +4,9 @@
 namespace mrc::wire {
 namespace {
 
-/// All `n` bytes behind the BTH readable?
-DropReason check_body(std::span<const std::uint8_t> first, const FrameView& frame, std::uint32_t n) {
-  if (frame.body_bytes() < n) return DropReason::kLength;
-  if (frame.body_offset + n > first.size()) return DropReason::kHeaderSplit;
-  return DropReason::kNone;
-}
 /// Control packets carry their headers and nothing else (IBTA packet length check).
 DropReason check_exact(std::span<const std::uint8_t> first, const FrameView& frame, std::uint32_t n) {
   return frame.body_bytes() != n ? DropReason::kLength : check_body(first, frame, n);
-}
-
-struct Timestamp {
-  Tick tick;
-  bool tsr;
-  bool valid;
-};
-/// C12: an ftype other than 1 means that there is no timestamp.
-Timestamp decode_timestamp(const Tseth& t) {
-  const std::uint16_t w = t.tsr_ftype;
-  return {Tick{t.tx_timestamp.get()}, (w & kTsr) != 0, (w & kFtypeMask) == kFtypeTimestamp};
 }
 
 }  // namespace
@@ -47,40 +30,13 @@ std::uint32_t body_header_bytes(Opcode op, bool ts) {
   }
 }
 
-DropReason decode_write(std::span<const std::uint8_t> first, const FrameView& frame, WriteView& out) {
-  const Opcode op = frame.bth.opcode;
-  const std::uint32_t n = write_header_bytes(op, frame.bth.ts) - static_cast<std::uint32_t>(sizeof(Bth));
-  if (const DropReason r = check_body(first, frame, n); r != DropReason::kNone) return r;
-  const std::uint8_t* p = first.data() + frame.body_offset;
-  out.bth = frame.bth;
-  out.rqmsn = Rqmsn{load_be16(p)};
-  out.msn = Msn{load_be16(p + 2)};
-  p += sizeof(Meth);
-  out.tx_timestamp = Tick{};
-  out.tsr = false;
-  if (frame.bth.ts) {
-    out.tx_timestamp = Tick{load_be16(p)};
-    out.tsr = (p[2] & 0x80) != 0;
-    p += sizeof(Tseth);
-  }
-  out.va = load_be64(p);
-  out.rkey = load_be32(p + 8);
-  out.dmalen = load_be32(p + 12);
-  out.immdt = has_immediate(op) ? load_be32(p + sizeof(Reth)) : 0;
-  const std::uint32_t rest = frame.body_bytes() - n;
-  out.pad_bytes = frame.pad <= rest ? frame.pad : 0;
-  out.payload_bytes = rest - out.pad_bytes;
-  out.nominal_bytes = frame.nominal_bytes();
-  return DropReason::kNone;
-}
-
 DropReason decode_trimmed(std::span<const std::uint8_t> first, const FrameView& frame, TrimmedView& out) {
   if (!is_write(frame.bth.opcode)) return DropReason::kTrimmedOpcode;
   out.bth = frame.bth;
   out.tx_timestamp = Tick{};
   constexpr std::uint32_t kThroughTseth = sizeof(Meth) + sizeof(Tseth);
   if (frame.bth.ts && check_body(first, frame, kThroughTseth) == DropReason::kNone) {  // C26
-    out.tx_timestamp = Tick{load_be16(first.data() + frame.body_offset + sizeof(Meth))};
+    out.tx_timestamp = decode_timestamp(first.data() + frame.body_offset + sizeof(Meth)).reflected();
   }
   return DropReason::kNone;
 }
@@ -140,8 +96,9 @@ DropReason decode_ack(std::span<const std::uint8_t> first, const FrameView& fram
 DropReason decode_probe(std::span<const std::uint8_t> first, const FrameView& frame, ProbeView& out) {
   const DropReason r = check_exact(first, frame, sizeof(Peth));
   if (r != DropReason::kNone) return r;
-  const auto h = load_header<Peth>(first.data() + frame.body_offset);
-  const Timestamp t = decode_timestamp(h.timestamp);
+  const std::uint8_t* p = first.data() + frame.body_offset;
+  const auto h = load_header<Peth>(p);
+  const Timestamp t = decode_timestamp(p + offsetof(Peth, timestamp));
   out.vendor_info = h.vendor_info;
   out.probe_id = h.probe_id;
   out.spdcid = h.spdcid;
@@ -156,8 +113,9 @@ DropReason decode_endpoint_request(std::span<const std::uint8_t> first, const Fr
                                    EndpointRequestView& out) {
   const DropReason r = check_exact(first, frame, sizeof(Erth));
   if (r != DropReason::kNone) return r;
-  const auto h = load_header<Erth>(first.data() + frame.body_offset);
-  const Timestamp t = decode_timestamp(h.timestamp);
+  const std::uint8_t* p = first.data() + frame.body_offset;
+  const auto h = load_header<Erth>(p);
+  const Timestamp t = decode_timestamp(p + offsetof(Erth, timestamp));
   out.request_id = static_cast<std::uint16_t>(frame.bth.psn.value());
   out.op = static_cast<EndpointOp>(h.op & kErthOpMask);
   out.vendor_info = h.vendor_info;

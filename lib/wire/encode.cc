@@ -6,19 +6,6 @@
 namespace mrc::wire {
 namespace {
 
-/// BTH byte 8 in the top of a word, PSN below.
-constexpr std::uint32_t flags_psn(bool a, bool rtx, bool ts, Psn psn) {
-  return (a ? std::uint32_t{kBthA} << 24 : 0) | (rtx ? std::uint32_t{kBthRtx} << 24 : 0) |
-         (ts ? std::uint32_t{kBthTs} << 24 : 0) | psn.value();
-}
-
-inline void store_bth(std::uint8_t* p, Opcode op, std::uint32_t byte1, std::uint32_t pkey, std::uint32_t dqp,
-                      std::uint32_t flags_and_psn) {
-  store_be32(p, static_cast<std::uint32_t>(op) << 24 | byte1 << 16 | pkey);
-  store_be32(p + 4, dqp & kQpnMask);
-  store_be32(p + 8, flags_and_psn);
-}
-
 /// Prefix and BTH of a packet whose MRC headers take `mrc_bytes` and end at `end`. Returns the first body
 /// byte.
 inline std::uint8_t* begin_control(const HeaderTemplate& path, const SendMeta& meta, std::uint32_t dqp,
@@ -37,30 +24,6 @@ Tseth timestamp_word(Tick tick, bool tsr, bool valid) {
 }
 
 }  // namespace
-
-std::uint32_t encode_write(const HeaderTemplate& path, const SendMeta& meta, const WriteView& write,
-                           std::uint8_t* end) {
-  const Opcode op = write.bth.opcode;
-  assert(is_write(op));
-  const std::uint32_t mrc_bytes = write_header_bytes(op, write.bth.ts);
-  const std::uint32_t pad = pad_bytes(write.payload_bytes);
-  std::uint8_t* p = end - mrc_bytes;
-  path.write_prefix(p, mrc_bytes + write.payload_bytes + pad + kIcrcBytes, meta.tos, meta.ev);
-  store_bth(p, op, (write.bth.se ? kBthSe : 0U) | pad << kBthPadShift, path.pkey(), meta.dqp,
-            flags_psn(write.bth.a, write.bth.rtx, write.bth.ts, write.bth.psn));
-  p += sizeof(Bth);
-  store_be32(p, write.rqmsn.value() << 16 | write.msn.value());
-  p += sizeof(Meth);
-  if (write.bth.ts) {
-    store_be32(p, write.tx_timestamp.value() << 16 | (write.tsr ? kTsr : 0U) | kFtypeTimestamp);
-    p += sizeof(Tseth);
-  }
-  store_be64(p, write.va);
-  store_be32(p + 8, write.rkey);
-  store_be32(p + 12, write.dmalen);
-  if (has_immediate(op)) store_be32(p + sizeof(Reth), write.immdt);
-  return path.prefix_bytes() + mrc_bytes;
-}
 
 std::uint32_t encode_sack(const HeaderTemplate& path, const SendMeta& meta, const SackView& sack,
                           std::uint8_t* end) {

@@ -11,10 +11,15 @@ struct Cursor {
   const std::uint8_t* bytes;
   std::uint32_t contiguous;  ///< readable bytes
   std::uint32_t end;         ///< end of the packet as known so far; narrowed by IP and UDP lengths
+  std::uint32_t readable;    ///< the smaller of the two
   std::uint32_t at;
 
   [[nodiscard]] const std::uint8_t* here() const { return bytes + at; }
-  [[nodiscard]] bool has(std::uint32_t n) const { return at + n <= contiguous && at + n <= end; }
+  [[nodiscard]] bool has(std::uint32_t n) const { return at + n <= readable; }
+  void narrow(std::uint32_t to) {
+    end = to;
+    readable = to < contiguous ? to : contiguous;
+  }
   /// Why has(n) is false.
   [[nodiscard]] DropReason lack(std::uint32_t n) const {
     return at + n <= end ? DropReason::kHeaderSplit : DropReason::kTooShort;
@@ -32,43 +37,52 @@ DropReason fail_short(FrameView& out, const Cursor& c, std::uint32_t n) {
 /// Narrows c.end to `ip_end`. A trimmed packet may carry the length it had before the cut.
 bool take_length(Cursor& c, const FrameView& out, std::uint32_t ip_end) {
   if (ip_end <= c.end) {
-    c.end = ip_end;
+    c.narrow(ip_end);
     return true;
   }
   return out.trim != Trim::kNone;
 }
 
+std::uint64_t load_native32(const std::uint8_t* p) {
+  std::uint32_t w;
+  std::memcpy(&w, p, sizeof w);
+  return w;
+}
 bool ipv4_checksum_ok(const std::uint8_t* p, std::uint32_t header_bytes) {
-  std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < header_bytes; i += 4) {
-    std::uint32_t w;
-    std::memcpy(&w, p + i, 4);
-    sum += w;
-  }
+  std::uint64_t sum = load_native32(p) + load_native32(p + 4) + load_native32(p + 8) + load_native32(p + 12) +
+                      load_native32(p + 16);
+  static_assert(sizeof(Ipv4Header) == 5 * 4);
+  for (std::uint32_t i = sizeof(Ipv4Header); i < header_bytes; i += 4)
+    sum += load_native32(p + i);  // options
   sum = (sum & 0xFFFFFFFF) + (sum >> 32);
-  sum = (sum & 0xFFFF) + (sum >> 16);
   sum = (sum & 0xFFFF) + (sum >> 16);
   sum = (sum & 0xFFFF) + (sum >> 16);
   return sum == 0xFFFF;
 }
 
+// Bytes are loaded before the view is written: to a compiler the view might lie among them.
 DropReason decode_ipv4(Cursor& c, const DecodeOptions& options, FrameView& out) {
   if (!c.has(sizeof(Ipv4Header))) return fail_short(out, c, sizeof(Ipv4Header));
   const std::uint8_t* p = c.here();
-  const std::uint32_t header_bytes = (p[0] & 0x0FU) * 4;
-  if (p[0] >> 4 != 4 || header_bytes < sizeof(Ipv4Header)) return fail(out, DropReason::kIpVersion, c.at);
-  if (!c.has(header_bytes)) return fail_short(out, c, header_bytes);
-  out.tos = out.inner_tos = p[1];
-  out.trim = options.dscp.trim_of_tos(p[1]);
+  const std::uint8_t version_ihl = p[0];
+  const std::uint8_t tos = p[1];
   const std::uint32_t total_bytes = load_be16(p + 2);
+  const std::uint32_t fragment = load_be16(p + 6) & 0x3FFFU;
+  const std::uint8_t protocol = p[9];
+  const std::uint32_t header_bytes = (version_ihl & 0x0FU) * 4;
+  if (version_ihl >> 4 != 4 || header_bytes < sizeof(Ipv4Header)) {
+    return fail(out, DropReason::kIpVersion, c.at);
+  }
+  if (!c.has(header_bytes)) return fail_short(out, c, header_bytes);
+  const bool checksum_ok = !options.verify_ip_checksum || ipv4_checksum_ok(p, header_bytes);
+  out.tos = out.inner_tos = tos;
+  out.trim = options.dscp.trim_of_tos(tos);
   if (total_bytes < header_bytes || !take_length(c, out, c.at + total_bytes)) {
     return fail(out, DropReason::kIpLength, c.at + 2);
   }
-  if ((load_be16(p + 6) & 0x3FFF) != 0) return fail(out, DropReason::kFragment, c.at + 6);
-  if (p[9] != kProtoUdp) return fail(out, DropReason::kNotUdp, c.at + 9);
-  if (options.verify_ip_checksum && !ipv4_checksum_ok(p, header_bytes)) {
-    return fail(out, DropReason::kIpChecksum, c.at + 10);
-  }
+  if (fragment != 0) return fail(out, DropReason::kFragment, c.at + 6);
+  if (protocol != kProtoUdp) return fail(out, DropReason::kNotUdp, c.at + 9);
+  if (!checksum_ok) return fail(out, DropReason::kIpChecksum, c.at + 10);
   out.ip_offset = static_cast<std::uint16_t>(c.at);
   c.at += header_bytes;
   return DropReason::kNone;
@@ -142,36 +156,43 @@ bool combine_ecn(FrameView& out) {
 /// BTH at the cursor; `c.end` is the end of the MRC packet without ICRC.
 DropReason decode_bth(Cursor& c, const DecodeOptions& options, FrameView& out) {
   if (!c.has(sizeof(Bth))) return fail_short(out, c, sizeof(Bth));
-  const std::uint8_t* p = c.here();
+  const std::uint32_t opcode_flags_pkey = load_be32(c.here());
+  const std::uint32_t variant_dqp = load_be32(c.here() + offsetof(Bth, variant));
+  const std::uint32_t flags_psn = load_be32(c.here() + offsetof(Bth, a_rtx_ts));
+  const auto opcode = static_cast<std::uint8_t>(opcode_flags_pkey >> 24);
+  const auto flags = static_cast<std::uint8_t>(opcode_flags_pkey >> 16);
+  const std::uint32_t pkey = opcode_flags_pkey & 0xFFFF;
+  const auto a_rtx_ts = static_cast<std::uint8_t>(flags_psn >> 24);
   out.bth_offset = static_cast<std::uint16_t>(c.at);
   out.body_offset = static_cast<std::uint16_t>(c.at + sizeof(Bth));
   out.body_end = c.end;
-  if (!is_opcode(p[0])) return fail(out, DropReason::kOpcode, c.at);
-  if ((p[1] & kBthTverMask) != 0) return fail(out, DropReason::kTver, c.at + 1);
-  const std::uint32_t pkey = load_be16(p + 2);
+  if (!is_opcode(opcode)) return fail(out, DropReason::kOpcode, c.at);
+  if ((flags & kBthTverMask) != 0) return fail(out, DropReason::kTver, c.at + 1);
   // IBTA: same partition, and at least one of the two a full member.
   if (options.check_pkey &&
       (((pkey ^ options.pkey) & 0x7FFF) != 0 || ((pkey | options.pkey) & 0x8000) == 0)) {
     return fail(out, DropReason::kPkey, c.at + 2);
   }
-  out.pad = (p[1] >> kBthPadShift) & 3;
-  out.dqp = load_be32(p + 4) & kQpnMask;
-  out.bth.opcode = static_cast<Opcode>(p[0]);
-  out.bth.se = (p[1] & kBthSe) != 0;
-  out.bth.a = (p[8] & kBthA) != 0;
-  out.bth.rtx = (p[8] & kBthRtx) != 0;
-  out.bth.ts = (p[8] & kBthTs) != 0;
-  out.bth.psn = Psn{load_be32(p + 8) & 0xFFFFFF};
+  out.pad = (flags >> kBthPadShift) & 3;
+  out.dqp = variant_dqp & kQpnMask;
+  out.bth.opcode = static_cast<Opcode>(opcode);
+  out.bth.se = (flags & kBthSe) != 0;
+  out.bth.a = (a_rtx_ts & kBthA) != 0;
+  out.bth.rtx = (a_rtx_ts & kBthRtx) != 0;
+  out.bth.ts = (a_rtx_ts & kBthTs) != 0;
+  out.bth.psn = Psn{flags_psn};
   return DropReason::kNone;
 }
 
 DropReason decode_udp(Cursor& c, const DecodeOptions& options, FrameView& out) {
   if (!c.has(sizeof(UdpHeader))) return fail_short(out, c, sizeof(UdpHeader));
-  const std::uint8_t* p = c.here();
+  const std::uint16_t sport = load_be16(c.here());
+  const std::uint16_t dport = load_be16(c.here() + 2);
+  const std::uint16_t length = load_be16(c.here() + 4);
   out.udp_offset = static_cast<std::uint16_t>(c.at);
-  out.udp_sport = load_be16(p);
-  out.udp_dport = load_be16(p + 2);
-  out.udp_length = load_be16(p + 4);
+  out.udp_sport = sport;
+  out.udp_dport = dport;
+  out.udp_length = length;
   out.entropy = entropy_of(options.order, out.udp_sport, out.flow_label);
   if (out.udp_dport != options.udp_ports[0] && out.udp_dport != options.udp_ports[1]) {
     return fail(out, DropReason::kUdpPort, c.at + 2);
@@ -182,10 +203,10 @@ DropReason decode_udp(Cursor& c, const DecodeOptions& options, FrameView& out) {
     if (udp_end != c.end || out.udp_length < sizeof(UdpHeader) + sizeof(Bth) + kIcrcBytes) {
       return fail(out, DropReason::kUdpLength, c.at + 4);
     }
-    c.end -= kIcrcBytes;
+    c.narrow(c.end - kIcrcBytes);
     out.has_icrc = true;
   } else if (udp_end < c.end) {
-    c.end = udp_end;
+    c.narrow(udp_end);
   }
   c.at += sizeof(UdpHeader);
   return decode_bth(c, options, out);
@@ -205,7 +226,7 @@ constexpr bool is_vlan(std::uint32_t ethertype) {
 
 Cursor cursor_of(std::span<const std::uint8_t> first, std::uint32_t bytes) {
   const auto contiguous = static_cast<std::uint32_t>(first.size());
-  return {first.data(), contiguous, bytes < contiguous ? contiguous : bytes, 0};
+  return {first.data(), contiguous, bytes < contiguous ? contiguous : bytes, contiguous, 0};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "wire/drop_reason.h"
 #include "wire/dscp.h"
+#include "wire/sizes.h"
 #include "wire/types.h"
 
 namespace mrc::wire {
@@ -53,7 +54,7 @@ struct FrameView {
   /// Bytes between BTH and ICRC; trimmed: bytes left behind the BTH.
   [[nodiscard]] std::uint32_t body_bytes() const { return body_end - body_offset; }
   /// MRC 8.3.1 (C25).
-  [[nodiscard]] std::uint32_t nominal_bytes() const { return udp_length + 40U; }
+  [[nodiscard]] std::uint32_t nominal_bytes() const { return nominal_bytes_of_udp(udp_length); }
 };
 
 /// Decodes an Ethernet frame without FCS. `first` is its first contiguous segment, which must hold all

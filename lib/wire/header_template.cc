@@ -116,54 +116,15 @@ void HeaderTemplate::set_dst_mac(const MacAddress& mac) {
   std::memcpy(bytes_.data() + kScratchBytes - prefix_bytes_, mac.data(), mac.size());
 }
 
-namespace {
-
-/// The copy has one of three constant sizes, so that it is a few vector moves and no call.
-template <std::size_t N>
-inline void copy_tail(std::uint8_t* end,
-                      const std::array<std::uint8_t, HeaderTemplate::kScratchBytes>& from) {
-  std::memcpy(end - N, from.data() + from.size() - N, N);
-}
-
-inline void patch_ipv6(std::uint8_t* ip, std::uint32_t first_word, std::uint32_t payload_bytes) {
-  store_be32(ip, first_word);
-  store_be16(ip + 4, payload_bytes);
-}
-
-}  // namespace
-
-void HeaderTemplate::write_prefix(std::uint8_t* bth, std::uint32_t udp_payload_bytes, std::uint8_t tos,
-                                  const EvBits& ev) const {
-  assert(prefix_bytes_ != 0);
-  assert(encap_ == Encap::kNone || ev.srv6 != nullptr);
-  switch (copy_bytes_) {
-    case 64:
-      copy_tail<64>(bth, bytes_);
-      break;
-    case 96:
-      copy_tail<96>(bth, bytes_);
-      break;
-    default:
-      copy_tail<kScratchBytes>(bth, bytes_);
-      break;
-  }
-  const std::uint32_t udp_bytes = udp_payload_bytes + static_cast<std::uint32_t>(sizeof(UdpHeader));
-  store_be16(bth - 8, ev.udp_sport);
-  store_be16(bth - 4, udp_bytes);
-  if (!ipv6_) {
-    std::uint8_t* ip = bth - 28;
-    const std::uint32_t total_bytes = udp_bytes + static_cast<std::uint32_t>(sizeof(Ipv4Header));
-    ip[1] = tos;
-    store_be16(ip + 2, total_bytes);
-    std::uint32_t sum = ipv4_sum_ + tos + total_bytes;
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    sum = (sum & 0xFFFF) + (sum >> 16);
-    store_be16(ip + 10, ~sum);
-    return;
-  }
+void HeaderTemplate::patch_ipv6(std::uint8_t* bth, std::uint32_t udp_bytes, std::uint8_t tos,
+                                const EvBits& ev) const {
   const std::uint32_t word = 6U << 28 | std::uint32_t{tos} << 20 | (ev.flow_label & 0xFFFFF);
-  std::uint8_t* ip = bth - 48;
-  patch_ipv6(ip, word, udp_bytes);
+  const auto patch = [word](std::uint8_t* ip, std::uint32_t payload_bytes) {
+    store_be32(ip, word);
+    store_be16(ip + 4, payload_bytes);
+  };
+  std::uint8_t* ip = bth - sizeof(UdpHeader) - sizeof(Ipv6Header);
+  patch(ip, udp_bytes);
   if (encap_ == Encap::kNone) return;
   // C8: traffic class and flow label are the same outside.
   std::uint32_t outer_payload_bytes = udp_bytes + static_cast<std::uint32_t>(sizeof(Ipv6Header));
@@ -173,7 +134,7 @@ void HeaderTemplate::write_prefix(std::uint8_t* bth, std::uint32_t udp_payload_b
     std::memcpy(ip + offsetof(SrhHeader, segment), ev.srv6 + 16, 16);
   }
   ip -= sizeof(Ipv6Header);
-  patch_ipv6(ip, word, outer_payload_bytes);
+  patch(ip, outer_payload_bytes);
   std::memcpy(ip + offsetof(Ipv6Header, dst), ev.srv6, 16);
 }
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "base/result.h"
@@ -69,11 +71,51 @@ class HeaderTemplate {
   /// Writes the prefix so that it ends at `bth`, for a UDP payload of `udp_payload_bytes` (BTH .. ICRC).
   /// Bytes from bth - kScratchBytes on may be overwritten, even in front of the prefix.
   void write_prefix(std::uint8_t* bth, std::uint32_t udp_payload_bytes, std::uint8_t tos,
-                    const EvBits& ev) const;
+                    const EvBits& ev) const {
+    assert(prefix_bytes_ != 0);
+    assert(encap_ == Encap::kNone || ev.srv6 != nullptr);
+    switch (copy_bytes_) {
+      case 64:
+        copy_tail<64>(bth);
+        break;
+      case 96:
+        copy_tail<96>(bth);
+        break;
+      default:
+        copy_tail<kScratchBytes>(bth);
+        break;
+    }
+    const std::uint32_t udp_bytes = udp_payload_bytes + static_cast<std::uint32_t>(sizeof(UdpHeader));
+    store_be16(bth - 8, ev.udp_sport);
+    store_be16(bth - 4, udp_bytes);
+    if (ipv6_) {
+      patch_ipv6(bth, udp_bytes, tos, ev);
+    } else {
+      patch_ipv4(bth, udp_bytes, tos);
+    }
+  }
 
   static constexpr std::uint32_t kScratchBytes = 144;
 
  private:
+  /// The copy has one of three constant sizes, so that it is a few vector moves and no call.
+  template <std::size_t N>
+  void copy_tail(std::uint8_t* end) const {
+    std::memcpy(end - N, bytes_.data() + bytes_.size() - N, N);
+  }
+  void patch_ipv4(std::uint8_t* bth, std::uint32_t udp_bytes, std::uint8_t tos) const {
+    std::uint8_t* ip = bth - sizeof(UdpHeader) - sizeof(Ipv4Header);
+    const std::uint32_t total_bytes = udp_bytes + static_cast<std::uint32_t>(sizeof(Ipv4Header));
+    ip[1] = tos;
+    store_be16(ip + 2, total_bytes);
+    std::uint32_t sum = ipv4_sum_ + tos + total_bytes;
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    store_be16(ip + 10, ~sum);
+  }
+  /// Class, flow label, lengths, and what the EV puts into an outer header.
+  void patch_ipv6(std::uint8_t* bth, std::uint32_t udp_bytes, std::uint8_t tos, const EvBits& ev) const;
+
   alignas(64) std::array<std::uint8_t, kScratchBytes> bytes_{};  ///< prefix, right-justified
   std::uint32_t ipv4_sum_ = 0;  ///< of the constant header words, for the checksum
   std::uint16_t pkey_ = 0xFFFF;

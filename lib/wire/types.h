@@ -119,7 +119,7 @@ struct WriteView {
   BthView bth;
   Rqmsn rqmsn;  ///< meaningful for messages with immediate only
   Msn msn;
-  Tick tx_timestamp;  ///< 0 when bth.ts is false; opaque, reflected
+  Tick tx_timestamp;  ///< 0 when bth.ts is false or the ftype is not 1 (C12); opaque, reflected
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
   std::uint32_t dmalen = 0;         ///< of the whole message
@@ -218,12 +218,5 @@ struct EndpointResponseView {
   Tick tx_timestamp;
   friend bool operator==(const EndpointResponseView&, const EndpointResponseView&) = default;
 };
-
-/// Nominal size of a Write (8.3.1, C25): UDP length + 40. Both ends compute it with this function or from the
-/// UDP length itself.
-constexpr std::uint32_t write_nominal_bytes(Opcode op, bool ts, std::uint32_t payload_bytes) {
-  const std::uint32_t padded = (payload_bytes + 3) & ~3U;
-  return 8 + 12 + 4 + (ts ? 4U : 0U) + 16 + (has_immediate(op) ? 4U : 0U) + padded + 4 + 40;
-}
 
 }  // namespace mrc::wire

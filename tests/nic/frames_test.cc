@@ -202,7 +202,7 @@ Bytes odd_ack(const TwoNics& net, const wire::HeaderTemplate& path, std::uint32_
     frame[24] = static_cast<std::uint8_t>(~sum >> 8);
     frame[25] = static_cast<std::uint8_t>(~sum);
     const auto covered = static_cast<std::uint32_t>(frame.size() - 18);
-    wire::icrc_store(&frame[frame.size() - 4], wire::icrc_begin(&frame[14], false, 20 + options, covered));
+    wire::icrc_store(&frame[frame.size() - 4], wire::icrc_of(&frame[14], false, 20 + options, covered));
   }
   frame.resize(frame.size() + padding);
   return frame;

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "violation.h"
+#include "wire/sizes.h"
 
 namespace mrc::property {
 namespace {

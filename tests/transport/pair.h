@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "transport/qp.h"
+#include "wire/sizes.h"
 
 namespace mrc::transport::test {
 

@@ -179,6 +179,25 @@ TEST(Trimmed, WithoutTsethTheTimestampIsZero) {
   EXPECT_EQ(t.tx_timestamp, Tick{0});
 }
 
+// C12: another ftype than 1 means that there is none, whole or trimmed.
+TEST(Frame, TimestampOfAnotherTypeIsNone) {
+  Bytes frame = frame_with(kV4, 0x12);
+  const std::size_t ftype = Places(kV4).bth + sizeof(Bth) + sizeof(Meth) + 3;
+  ASSERT_EQ(frame[ftype], kFtypeTimestamp);
+  FrameView f;
+  WriteView w;
+  TrimmedView t;
+  for (const std::uint8_t type : {1, 0, 2, 15}) {
+    frame[ftype] = type;
+    ASSERT_EQ(reason_of(frame, f), DropReason::kNone);
+    ASSERT_EQ(decode_write(frame, f, w), DropReason::kNone);
+    EXPECT_EQ(w.tx_timestamp, type == 1 ? Tick{0xBEEF} : Tick{0});
+    ASSERT_EQ(reason_of(trimmed(frame, kV4, 12, 128, false), f), DropReason::kNone);
+    ASSERT_EQ(decode_trimmed(frame, f, t), DropReason::kNone);
+    EXPECT_EQ(t.tx_timestamp, w.tx_timestamp);
+  }
+}
+
 TEST(Trimmed, PaddedToTheEthernetMinimumWithNewLengths) {
   const Places at(kV4);
   Bytes frame = trimmed(frame_with(kV4, 0x12), kV4, 12, at.bth + 12, true);

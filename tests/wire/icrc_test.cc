@@ -61,7 +61,7 @@ TEST(Icrc, ScapyUcSendOnlyIpv4) {
       "cf1710"
       "4630818be28935d90e9a95505401be885e50000078f353f3");
   const std::span ip = std::span(frame).subspan(14);
-  EXPECT_EQ(icrc_begin(ip.data(), false, 20, static_cast<std::uint32_t>(ip.size() - 4)),
+  EXPECT_EQ(icrc_of(ip.data(), false, 20, static_cast<std::uint32_t>(ip.size() - 4)),
             icrc_load(&frame[frame.size() - 4]));
   EXPECT_EQ(testing::to_hex(std::span(frame).last(4)), "78f353f3");
 }
@@ -73,7 +73,7 @@ TEST(Icrc, ScapyUcSendOnlyIpv6) {
       "001024"
       "c00012b7002c9a5c2460ffff000000d300cf17104630818be28935d90e9a95505401be885e5000003e5b743b");
   const std::span ip = std::span(frame).subspan(14);
-  EXPECT_EQ(icrc_begin(ip.data(), true, 40, static_cast<std::uint32_t>(ip.size() - 4)),
+  EXPECT_EQ(icrc_of(ip.data(), true, 40, static_cast<std::uint32_t>(ip.size() - 4)),
             icrc_load(&frame[frame.size() - 4]));
 }
 
@@ -116,9 +116,15 @@ TEST(Icrc, SourceFirstThenCopyIsTheSame) {
     const SendMeta meta = testing::random_meta(rng);
     Buffer b;
     const std::uint32_t n = encode_write(path, meta, w, b.payload());
-    const std::uint32_t crc = icrc_extend(icrc_of_headers(path, b.payload(), n), source);
+    const IcrcPiece headers = icrc_piece(path, b.payload(), n, 0);
+    std::uint32_t crc = 0;
+    icrc_begin({&headers, 1}, &crc);
+    crc = icrc_extend(crc, source);
     std::copy(source.begin(), source.end(), b.payload());
-    const Bytes one = b.frame(n, size + seal_with(crc, b.payload(), size));
+    const std::uint32_t padding = pad(b.payload(), size);
+    crc = icrc_extend(crc, {b.payload() + size, padding});
+    icrc_store(b.payload() + size + padding, crc);
+    const Bytes one = b.frame(n, size + padding + kIcrcBytes);
     const Bytes two = b.frame(n, size + seal(path, b.payload(), n, size));
     EXPECT_EQ(one, two);
     EXPECT_EQ((one.size() - n) % 4, 0U);
