@@ -48,6 +48,8 @@ void open_gate(std::uint16_t port);
 /// thread.
 void close_gate(std::uint16_t port);
 [[nodiscard]] bool gate_is_open(std::uint16_t port);
+/// The driver says up, and bursts are let through. Any thread.
+[[nodiscard]] bool guarded_link_up(std::uint16_t port);
 
 struct GuardStats {
   std::uint64_t faults = 0;         ///< bursts that ended in a fault

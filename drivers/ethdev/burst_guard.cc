@@ -189,6 +189,10 @@ bool gate_is_open(std::uint16_t port) {
   return gates[port].open.load(std::memory_order_acquire);
 }
 
+bool guarded_link_up(std::uint16_t port) {
+  return gate_is_open(port) && !driver_says_down(port);
+}
+
 GuardStats guard_stats(std::uint16_t port) {
   return {gates[port].faults.load(std::memory_order_relaxed),
           gates[port].tx_mbufs_lost.load(std::memory_order_relaxed)};

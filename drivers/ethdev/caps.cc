@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ethdev/caps.h"
 
-#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -94,6 +90,9 @@ void apply_frame_limits(PortCaps& caps, const rte_eth_dev_info& info, const std:
       caps.rx_overhead_bytes = kAfXdpKernelHeadroom;  // longer frames are dropped, not cut
       caps.min_rx_room_bytes = kAfXdpMinRoom;
       caps.max_rx_room_bytes = kAfXdpMaxRoom;
+      caps.min_rx_mbufs = kAfXdpMinPoolMbufs;
+      caps.min_rx_descs = kAfXdpFillBuffers;
+      caps.packed_rx_pool = true;
       break;
     case Driver::kVirtioUser:
       caps.rx_overhead_bytes = 16;  // its own header (12 bytes) counts as part of the frame
@@ -101,6 +100,9 @@ void apply_frame_limits(PortCaps& caps, const rte_eth_dev_info& info, const std:
     case Driver::kTap:
       caps.mtu_rule = MtuRule::kKernel;  // set_mtu above 1500 fails in 22.11
       caps.max_frame_bytes = 1500 + kEtherBytes;
+      break;
+    case Driver::kPcap:
+      if (!device_arg(args, "tx_iface").empty()) caps.mtu_rule = MtuRule::kKernel;
       break;
     case Driver::kMemif:
       // Frames above one buffer are chained by the driver over several ring slots; we keep to one buffer.
@@ -162,9 +164,13 @@ Result<PortCaps> probe(std::uint16_t port_id) {
   const std::string args = device_args(info);
   if (caps.driver == Driver::kAfPacket || caps.driver == Driver::kAfXdp || caps.driver == Driver::kTap)
     caps.kernel_iface = device_arg(args, "iface");
+  if (caps.driver == Driver::kPcap) caps.kernel_iface = device_arg(args, "tx_iface");
   if (caps.driver == Driver::kMemif && device_arg(args, "role") != "server" &&
       device_arg(args, "socket-abstract") == "no")
     caps.memif_client_socket = device_arg(args, "socket");
+  if (caps.driver == Driver::kMemif && device_arg(args, "role") == "server" &&
+      device_arg(args, "socket-abstract") == "no")
+    caps.memif_server_socket = device_arg(args, "socket");
   read_queue_limits(caps, info);
   caps.min_rx_room_bytes = info.min_rx_bufsize == 0 ? 0 : info.min_rx_bufsize + kHeadroom;
   apply_frame_limits(caps, info, args);
@@ -206,20 +212,6 @@ Result<std::uint16_t> rx_data_room(const PortCaps& caps, std::uint32_t mtu_bytes
     return error("port ", caps.port_id, " ", caps.name, ": ", room,
                  " bytes of mbuf room needed, the limit is ", limit);
   return static_cast<std::uint16_t>(room);
-}
-
-Result<std::uint32_t> kernel_mtu_bytes(const std::string& iface) {
-  if (iface.empty() || iface.size() >= IFNAMSIZ)
-    return error("interface '", iface, "': not a name of an interface");
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq request{};
-  std::memcpy(request.ifr_name, iface.data(), iface.size());
-  const int rc = fd < 0 ? -1 : ioctl(fd, SIOCGIFMTU, &request);
-  const int code = errno;
-  if (fd >= 0) close(fd);
-  if (rc != 0)
-    return error("interface ", iface, ": ", std::strerror(code), "; `ip link` lists the interfaces");
-  return static_cast<std::uint32_t>(request.ifr_mtu);
 }
 
 std::string PortCaps::describe() const {

@@ -44,6 +44,7 @@ struct PortCaps {
   std::uint8_t mac[6]{};
   std::string kernel_iface;         ///< af_packet, af_xdp, tap; otherwise empty
   std::string memif_client_socket;  ///< path that a memif client connects to; otherwise empty
+  std::string memif_server_socket;  ///< path that a memif server listens on; otherwise empty
 
   std::uint16_t max_rx_queues = 0;
   std::uint16_t max_tx_queues = 0;
@@ -58,6 +59,8 @@ struct PortCaps {
   std::uint32_t min_rx_room_bytes =
       0;  ///< smallest mbuf data room (headroom included) that RX set-up accepts
   std::uint32_t max_rx_room_bytes = 0;  ///< largest; 0: no limit
+  bool packed_rx_pool = false;          ///< its pool's objects must lie without gaps (make_packed_pool)
+  std::uint32_t min_rx_mbufs = 0;       ///< smallest pool of an RX queue; 0: no limit of its own
   std::uint32_t rx_overhead_bytes =
       0;  ///< taken by the driver or the kernel out of the data room, beside the headroom
 
@@ -80,13 +83,15 @@ struct PortCaps {
 /// Errors: the MTU is over the port's limit; the message says which and what is possible.
 [[nodiscard]] Result<std::uint16_t> rx_data_room(const PortCaps& caps, std::uint32_t mtu_bytes);
 
-/// MTU of a kernel interface of this network namespace.
-[[nodiscard]] Result<std::uint32_t> kernel_mtu_bytes(const std::string& iface);
-
 /// AF_XDP: a frame, the kernel's 256 bytes and the mbuf fit one chunk of at most a page; and the kernel
 /// attaches only to an interface whose own MTU is at most the second.
 inline constexpr std::uint32_t kAfXdpMaxMtuBytes = 3242;
 inline constexpr std::uint32_t kAfXdpMaxKernelMtuBytes = 3498;
+
+/// AF_XDP gives the kernel 2048 buffers of the pool before the first packet, and copies what it sends into
+/// buffers of the same pool. A receive ring that holds as many never overflows.
+inline constexpr std::uint16_t kAfXdpFillBuffers = 2048;
+inline constexpr std::uint32_t kAfXdpMinPoolMbufs = 4 * kAfXdpFillBuffers - 1;
 
 inline constexpr std::uint32_t kEtherBytes = 14 + 2 * 4;  ///< Ethernet with two VLAN tags, no FCS
 

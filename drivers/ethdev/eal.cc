@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "ethdev/caps.h"
 #include "ethdev/capture.h"
 #include "ethdev/text.h"
 #include "ethdev/vdev.h"
@@ -102,7 +104,10 @@ struct Eal::State {
   std::string output;
 
   ~State() {
-    rte_eal_cleanup();
+    // A memif device stays in EAL's interrupt list (Port::close), which the clean-up would pull the memory
+    // from under.
+    const auto is_memif = [](const std::string& name) { return driver_of_name(name) == Driver::kMemif; };
+    if (std::ranges::none_of(plan.vdev_names, is_memif)) rte_eal_cleanup();
     remove_runtime_directory();
   }
 };

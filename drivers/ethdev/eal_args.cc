@@ -257,6 +257,7 @@ std::string explain_eal_failure(const std::string& output, const std::string& er
       {"failed to parse device", "no driver has that name; `tools/doctor` lists the drivers found"},
       {"invalid core list", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
       {"invalid lcores", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
+      {" unavailable", "a core of the list is not usable here; list usable CPUs: taskset -pc $$"},
       {"Cannot create lock on", "another process runs with the same --file-prefix; choose another"},
       {"no mounted hugetlbfs",
        "hugepages are reserved but no hugetlbfs is mounted; add --in-memory to the EAL arguments"},

@@ -5,6 +5,7 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +13,8 @@
 #include <tuple>
 
 #include "ethdev/capture.h"
+#include "ethdev/interrupt_thread.h"
+#include "ethdev/kernel_iface.h"
 #include "ethdev/text.h"
 #include "ethdev/vdev.h"
 
@@ -139,7 +142,7 @@ Result<void> Port::configure(const PortConfig& config) {
 }
 
 Result<void> Port::setup_queues(const PortConfig& config) {
-  std::uint16_t rx_descs = config.rx_descs;
+  std::uint16_t rx_descs = std::max(config.rx_descs, caps_.min_rx_descs);
   std::uint16_t tx_descs = config.tx_descs;
   if (const int rc = rte_eth_dev_adjust_nb_rx_tx_desc(caps_.port_id, &rx_descs, &tx_descs); rc != 0)
     return error(who(), ": descriptors ", config.rx_descs, "/", config.tx_descs,
@@ -156,6 +159,12 @@ Result<void> Port::setup_queues(const PortConfig& config) {
     if (room < *needed || (caps_.max_rx_room_bytes != 0 && room > caps_.max_rx_room_bytes))
       return error(who(), ": mbuf data room ", room, " is unfit for MTU ", config.mtu_bytes, ", ", *needed,
                    "..", caps_.max_rx_room_bytes == 0 ? UINT16_MAX : caps_.max_rx_room_bytes, " is needed");
+    if (caps_.packed_rx_pool && (pool->flags & RTE_MEMPOOL_F_NO_IOVA_CONTIG) == 0)
+      return error(who(), ": the mbufs of rx queue ", q, " may have gaps between them, its ",
+                   driver_label(caps_.driver), " driver needs a pool of make_packed_pool()");
+    if (pool->size < caps_.min_rx_mbufs)
+      return error(who(), ": a pool of ", pool->size, " mbufs for rx queue ", q, ", its ",
+                   driver_label(caps_.driver), " driver needs ", caps_.min_rx_mbufs);
     if (const int rc = rte_eth_rx_queue_setup(caps_.port_id, q, rx_descs, socket, nullptr, pool); rc != 0)
       return error(who(), ": rx queue ", q, " refused: ", rte_strerror(-rc));
   }
@@ -169,6 +178,9 @@ Result<void> Port::setup_queues(const PortConfig& config) {
 Result<void> Port::start() {
   if (started_) return {};
   if (caps_.needs_guard) install_burst_guard();
+  if (asks_kernel()) {
+    if (auto ok = watch_kernel_link(caps_.port_id, caps_.kernel_iface); !ok) return ok;
+  }
   // A memif client refuses to start without its server; link() starts it when the server is there.
   if (!is_absent_server(caps_)) {
     if (auto ok = start_driver(); !ok) return ok;
@@ -192,7 +204,8 @@ Result<void> Port::start_driver() {
   // Later starts, of a memif client, happen while other threads print: their lines must not be caught.
   std::optional<OutputCapture> capture;
   if (!started_) capture.emplace();
-  const int rc = rte_eth_dev_start(caps_.port_id);
+  int rc = 0;
+  if (auto ok = in_driver_context([&] { rc = rte_eth_dev_start(caps_.port_id); }); !ok) return ok;
   const std::string output = capture ? capture->stop() : "";
   if (rc != 0) return error(who(), ": start refused: ", rte_strerror(-rc), said(output));
   running_ = true;
@@ -204,7 +217,16 @@ void Port::stop_driver() {
   if (!running_) return;
   running_ = false;
   if (caps_.needs_guard) close_gate(caps_.port_id);
-  rte_eth_dev_stop(caps_.port_id);
+  // An error leaves it running: its peer is told by the end of the process.
+  static_cast<void>(in_driver_context([this] { rte_eth_dev_stop(caps_.port_id); }));
+}
+
+/// memif unmaps its memory in EAL's interrupt thread when its peer leaves. A stop or start at the same moment
+/// in another thread would unmap and free the same things again.
+Result<void> Port::in_driver_context(const std::function<void()>& work) {
+  if (caps_.driver == Driver::kMemif) return on_interrupt_thread(work);
+  work();
+  return {};
 }
 
 void Port::stop() {
@@ -213,10 +235,18 @@ void Port::stop() {
 }
 
 void Port::close() {
+  if (!open_) return;     // closed before, or moved from
   OutputCapture capture;  // libxdp remarks on a missing bpffs, which nothing needs
   stop();
-  if (open_) rte_eth_dev_close(caps_.port_id);
   open_ = false;
+  forget_kernel_link(caps_.port_id);
+  if (caps_.driver != Driver::kMemif) {
+    rte_eth_dev_close(caps_.port_id);
+    return;
+  }
+  // memif frees the interrupt handle of its listener without taking it out of EAL's list: EAL would read it
+  // again, and panic. So its device stays; of what outlives the process there is only the socket.
+  if (!caps_.memif_server_socket.empty()) unlink(caps_.memif_server_socket.c_str());
 }
 
 Port::~Port() {
@@ -263,11 +293,21 @@ LinkState Port::link() {
   // virtio-user (client) never connects again, and complains at each look after its peer left.
   const bool final = caps_.driver == Driver::kVirtioUser && peer_left_;
   const bool known = running_ && !final && rte_eth_link_get_nowait(caps_.port_id, &link) == 0;
-  const bool up = known && link.link_status == RTE_ETH_LINK_UP;
+  const bool up = known && link.link_status == RTE_ETH_LINK_UP && kernel_link_up(caps_.port_id);
   if (caps_.needs_guard) keep_memif_alive(up);
   if (was_up_ && !up) peer_left_ = true;
   was_up_ = up;
   return {up, link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed};
+}
+
+bool Port::asks_kernel() const {
+  return caps_.driver == Driver::kAfPacket || caps_.driver == Driver::kAfXdp ||
+         (caps_.driver == Driver::kPcap && !caps_.kernel_iface.empty());
+}
+
+LinkAsk Port::link_ask() const {
+  if (caps_.needs_guard) return guarded_link_up;
+  return asks_kernel() ? kernel_link_up : nullptr;
 }
 
 Result<void> Port::wait_link_up(std::chrono::milliseconds timeout) {
@@ -310,22 +350,62 @@ std::string Port::socket_warning(unsigned lcore) const {
               ": every packet crosses sockets; choose a CPU of socket ", caps_.socket);
 }
 
-std::uint64_t pool_bytes(std::uint32_t count, std::uint16_t data_room_bytes) {
+namespace {
+
+std::uint32_t element_bytes(std::uint16_t data_room_bytes) {
   rte_mempool_objsz size{};
-  const std::uint32_t element =
-      rte_mempool_calc_obj_size(static_cast<std::uint32_t>(sizeof(rte_mbuf)) + data_room_bytes, 0, &size);
-  return std::uint64_t{element} * count;
+  return rte_mempool_calc_obj_size(static_cast<std::uint32_t>(sizeof(rte_mbuf)) + data_room_bytes, 0, &size);
+}
+
+/// The library refuses caches above two thirds of the pool.
+std::uint32_t fitting_cache(std::uint32_t cache, std::uint32_t count) {
+  return std::min({cache, std::uint32_t{RTE_MEMPOOL_CACHE_MAX_SIZE}, count * 2 / 3});
+}
+
+Error no_memory(const std::string& name, std::uint32_t count, std::uint16_t data_room_bytes, int code) {
+  return error("mempool ", name, ": ", count, " mbufs of ", data_room_bytes, " bytes (",
+               pool_bytes(count, data_room_bytes) >> 20U, " MiB): ", rte_strerror(code),
+               "; give the process more memory or use fewer mbufs");
+}
+
+}  // namespace
+
+std::uint64_t pool_bytes(std::uint32_t count, std::uint16_t data_room_bytes) {
+  // Without hugepages no element crosses a page, so that a page may end in a gap.
+  constexpr std::uint32_t kPage = 4096;
+  const std::uint32_t element = element_bytes(data_room_bytes);
+  return element < kPage ? std::uint64_t{kPage} * (count / (kPage / element) + 1)
+                         : std::uint64_t{element} * count;
 }
 
 Result<rte_mempool*> make_pool(const std::string& name, std::uint32_t count, std::uint16_t data_room_bytes,
                                std::uint32_t cache, int socket) {
-  // The library refuses caches above two thirds of the pool.
-  const std::uint32_t fitting = std::min({cache, std::uint32_t{RTE_MEMPOOL_CACHE_MAX_SIZE}, count * 2 / 3});
-  rte_mempool* pool = rte_pktmbuf_pool_create(name.c_str(), count, fitting, 0, data_room_bytes, socket);
-  if (pool == nullptr)
-    return error("mempool ", name, ": ", count, " mbufs of ", data_room_bytes, " bytes (",
-                 pool_bytes(count, data_room_bytes) >> 20U, " MiB): ", rte_strerror(rte_errno),
-                 "; give the process more memory or use fewer mbufs");
+  rte_mempool* pool =
+      rte_pktmbuf_pool_create(name.c_str(), count, fitting_cache(cache, count), 0, data_room_bytes, socket);
+  if (pool == nullptr) return no_memory(name, count, data_room_bytes, rte_errno);
+  return pool;
+}
+
+Result<rte_mempool*> make_packed_pool(const std::string& name, std::uint32_t count,
+                                      std::uint16_t data_room_bytes, std::uint32_t cache, int socket) {
+  rte_pktmbuf_pool_private room{};
+  room.mbuf_data_room_size = data_room_bytes;
+  rte_mempool* pool = rte_mempool_create_empty(
+      name.c_str(), count, static_cast<unsigned>(sizeof(rte_mbuf)) + data_room_bytes,
+      fitting_cache(cache, count), sizeof(rte_pktmbuf_pool_private), socket, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+  if (pool == nullptr) return no_memory(name, count, data_room_bytes, rte_errno);
+  rte_pktmbuf_pool_init(pool, &room);
+  if (const int rc = rte_mempool_populate_default(pool); rc < 0) {
+    rte_mempool_free(pool);
+    return no_memory(name, count, data_room_bytes, -rc);
+  }
+  rte_mempool_obj_iter(pool, rte_pktmbuf_init, nullptr);
+  if (pool->nb_mem_chunks != 1) {
+    const std::uint32_t chunks = pool->nb_mem_chunks;
+    rte_mempool_free(pool);
+    return error("mempool ", name, ": its memory is in ", chunks,
+                 " pieces, one is needed; use eal.hugepages: never");
+  }
   return pool;
 }
 

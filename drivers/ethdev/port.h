@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ struct PortStats {
   std::uint64_t rx_missed_pkts = 0, rx_error_pkts = 0, tx_error_pkts = 0, rx_no_mbuf_pkts = 0;
 };
 
+/// How a worker asks for a port's link, every few milliseconds.
+using LinkAsk = bool (*)(std::uint16_t port);
+
 /// A configured port. Move-only; the destructor stops and closes it. Control thread only, unless said
 /// otherwise.
 class Port {
@@ -65,6 +69,9 @@ class Port {
   /// again once a new peer has connected, and a client connects anew. So call it a few times a second.
   /// A virtio-user client stays down once its server left: start the process again.
   [[nodiscard]] LinkState link();
+  /// What a worker has to ask instead of the driver; null: the driver's own answer holds. memif: also whether
+  /// bursts are let through; af_packet and af_xdp: the kernel.
+  [[nodiscard]] LinkAsk link_ask() const;
 
   [[nodiscard]] const PortCaps& caps() const { return caps_; }
   [[nodiscard]] BurstPort burst_port() const { return {caps_.port_id, caps_.needs_guard}; }
@@ -93,6 +100,8 @@ class Port {
   void choose_offloads(const PortConfig& config);
   Result<void> start_driver();
   void stop_driver();
+  Result<void> in_driver_context(const std::function<void()>& work);
+  [[nodiscard]] bool asks_kernel() const;
   void keep_memif_alive(bool driver_up);
   [[nodiscard]] std::string who() const;
 
@@ -113,7 +122,13 @@ class Port {
 /// Errors: out of memory, with the bytes it would have taken.
 Result<rte_mempool*> make_pool(const std::string& name, std::uint32_t count, std::uint16_t data_room_bytes,
                                std::uint32_t cache = 256, int socket = -1);
-/// Bytes such a pool takes, to size EalConfig::memory_mib.
+/// The same without a gap between the mbufs, in one piece. The af_xdp driver gives the kernel as many bytes
+/// as the mbufs have; one that lies behind them the kernel swallows, and in the end nothing is received any
+/// more.
+Result<rte_mempool*> make_packed_pool(const std::string& name, std::uint32_t count,
+                                      std::uint16_t data_room_bytes, std::uint32_t cache = 256,
+                                      int socket = -1);
+/// Bytes such a pool takes at most, to size EalConfig::memory_mib.
 [[nodiscard]] std::uint64_t pool_bytes(std::uint32_t count, std::uint16_t data_room_bytes);
 
 }  // namespace mrc::ethdev

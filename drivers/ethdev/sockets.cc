@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "ethdev/caps.h"
+#include "ethdev/kernel_iface.h"
 #include "ethdev/text.h"
 #include "ethdev/vdev.h"
 
@@ -45,6 +46,21 @@ std::string value_of(const std::string& vdev, const std::string& key) {
     if (item.starts_with(key + "=")) return item.substr(key.size() + 1);
   }
   return "";
+}
+
+/// The interface exists, and this process may have the driver's kind of socket.
+Result<void> check_kernel_iface(const std::string& iface, int family, const char* driver) {
+  if (const auto mtu = kernel_mtu_bytes(iface); !mtu) return mtu.error();
+  const int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, 0);
+  const int code = errno;
+  if (fd >= 0) {
+    close(fd);
+    return {};
+  }
+  const char* const fix = code == EPERM
+                              ? "it needs CAP_NET_RAW (af_xdp: CAP_NET_ADMIN and CAP_BPF too); run as root"
+                              : "this kernel has no such sockets; use another driver";
+  return error("interface ", iface, ": no socket for ", driver, ": ", std::strerror(code), "; ", fix);
 }
 
 }  // namespace
@@ -97,9 +113,12 @@ Result<void> prepare_vdev(const std::string& vdev) {
       if (value_of(vdev, "socket-abstract") != "no" || value_of(vdev, "role") != "server") return {};
       return prepare_server_socket(value_of(vdev, "socket"));
     case Driver::kAfPacket:
-    case Driver::kAfXdp: {
-      const auto mtu = kernel_mtu_bytes(value_of(vdev, "iface"));
-      return mtu ? Result<void>{} : mtu.error();
+      return check_kernel_iface(value_of(vdev, "iface"), AF_PACKET, "af_packet");
+    case Driver::kAfXdp:
+      return check_kernel_iface(value_of(vdev, "iface"), AF_XDP, "af_xdp");
+    case Driver::kPcap: {
+      const std::string iface = value_of(vdev, "tx_iface");
+      return iface.empty() ? Result<void>{} : check_kernel_iface(iface, AF_PACKET, "pcap");
     }
     default:
       return {};

@@ -101,6 +101,12 @@ Result<std::string> af_xdp_vdev(const AfXdpOptions& o) {
 }
 
 Result<std::string> pcap_vdev(const PcapOptions& o) {
+  if (!o.live_iface.empty()) {
+    if (auto ok = check_iface(o.live_iface); !ok) return ok.error();
+    if (!o.rx_path.empty() || !o.tx_path.empty())
+      return error("pcap device: files and interface ", o.live_iface, " exclude each other");
+    return text("net_pcap", o.index, ",rx_iface_in=", o.live_iface, ",tx_iface=", o.live_iface);
+  }
   if (o.rx_path.empty() && o.tx_path.empty())
     return error("pcap device: neither a file to read nor one to write is given");
   std::string out = text("net_pcap", o.index);

@@ -62,12 +62,14 @@ struct AfXdpOptions {
 };
 [[nodiscard]] Result<std::string> af_xdp_vdev(const AfXdpOptions& options);
 
-/// net_pcapN: packets come from one file and go to another; either may be empty.
+/// net_pcapN: packets come from one file and go to another, either may be empty; or both directions over a
+/// kernel interface by libpcap, which hands packets over some milliseconds late. Needs CAP_NET_RAW then.
 struct PcapOptions {
   unsigned index = 0;
   std::string rx_path;
   std::string tx_path;
-  bool repeat = false;  ///< read the file over and over
+  std::string live_iface;  ///< instead of files
+  bool repeat = false;     ///< read the file over and over
 };
 [[nodiscard]] Result<std::string> pcap_vdev(const PcapOptions& options);
 

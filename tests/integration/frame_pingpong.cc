@@ -309,7 +309,9 @@ int run(const Options& o, const std::vector<std::string>& eal_args) {
   if (o.print_eal) std::cerr << caps->describe() << '\n';
   auto room = mrc::ethdev::rx_data_room(*caps, o.mtu);
   if (!room) return fail(room.error().message);
-  auto pool = mrc::ethdev::make_pool("frames", 6143, *room);
+  const std::uint32_t mbufs = std::max<std::uint32_t>(6143, caps->min_rx_mbufs);
+  auto pool = caps->packed_rx_pool ? mrc::ethdev::make_packed_pool("frames", mbufs, *room)
+                                   : mrc::ethdev::make_pool("frames", mbufs, *room);
   if (!pool) return fail(pool.error().message);
   mrc::ethdev::PortConfig port_config;
   port_config.mtu_bytes = o.mtu;
