@@ -10,7 +10,7 @@
 namespace mrc::endpoint {
 namespace {
 
-constexpr std::size_t kBatch = 256;
+constexpr std::size_t kBatch = nic::CaptureRing::kMaxPoll;
 constexpr std::chrono::milliseconds kNap{1};
 
 }  // namespace
@@ -42,12 +42,11 @@ std::size_t CaptureThread::drain() {
       const nic::CaptureRecord& r = batch_[i];
       const bool dropped = r.drop != wire::DropReason::kNone;
       if (drops_only_ && !dropped) continue;
-      const std::span<const std::uint8_t> first(r.bytes.data(), r.captured_bytes);
       report::CaptureRecord out;
       out.interface_id = r.plane;
       out.time_ns = static_cast<std::uint64_t>(r.at.ns + epoch_offset_ns_);
       out.direction = r.outbound ? report::Direction::kOutbound : report::Direction::kInbound;
-      out.segments = std::span(&first, 1);
+      out.segments = std::span(&r.bytes, 1);
       out.original_bytes = r.frame_bytes;
       const std::string comment =
           dropped ? "drop: " + std::string(wire::kDropReasonNames[static_cast<std::size_t>(r.drop)])

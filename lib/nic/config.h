@@ -14,6 +14,7 @@
 #include "path/ev_table.h"
 #include "transport/qp.h"
 #include "wire/dscp.h"
+#include "wire/header_template.h"
 
 struct rte_mbuf;
 
@@ -41,6 +42,10 @@ struct PlanePort {
   MacAddress mac;
   /// Our address on this plane: one, or one a worker (then hardware may steer by destination address).
   std::vector<IpAddress> ips;
+  /// 802.1Q and 802.1ad tags of what QPs send here, outermost first. Answers to requests and to neighbours
+  /// keep the tags of the question; what is received may have any.
+  std::array<wire::VlanConfig, 2> vlans{};
+  std::uint8_t vlan_tags = 0;         ///< 0..2
   std::uint32_t max_frame_bytes = 0;  ///< largest frame without FCS the port passes; 0: not known
   BurstFn rx_burst = nullptr;         ///< null: rte_eth_rx_burst; else a driver's guard or a test's tap
   BurstFn tx_burst = nullptr;

@@ -98,6 +98,8 @@ Result<std::vector<wire::HeaderTemplate>> make_templates(const WorkerCore& w, co
     wire::PathAddress a;
     a.src_mac = ours.mac.bytes;
     a.dst_mac = peer[p].mac.bytes;
+    a.vlans = ours.vlans;
+    a.vlan_tags = ours.vlan_tags;
     a.ipv6 = ip.v6;
     a.src_ip = a.outer_src_ip = ip.bytes;
     a.dst_ip = peer[p].ip.bytes;

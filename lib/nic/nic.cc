@@ -75,7 +75,7 @@ Result<void> check_limits(const NicConfig& c) {
       {"payload_mbufs", c.payload_mbufs, 2 * kBurst, 1U << 20},
       {"control_mbufs", c.control_mbufs, 2 * kBurst, 1U << 20},
       {"handover_ring", c.handover_ring, kBurst, 1U << 16},
-      {"capture_snap_bytes", c.capture_snap_bytes, 1, kCaptureSlotBytes},
+      {"capture_snap_bytes", c.capture_snap_bytes, 1, kMaxCaptureBytes},
       {"capture_ring", c.capture_ring, 0, 1U << 16},
   };
   for (const Range& r : ranges) {

@@ -262,7 +262,7 @@ TEST_F(Frames, CaptureTellsDirectionPlaneAndDropReason) {
   std::size_t out = 0;
   std::size_t dropped = 0;
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(records[i].captured_bytes, 60U);
+    EXPECT_EQ(records[i].bytes.size(), 60U);
     EXPECT_GT(records[i].frame_bytes, 60U);
     EXPECT_EQ(records[i].plane, 0U);
     out += records[i].outbound ? 1 : 0;
@@ -271,6 +271,27 @@ TEST_F(Frames, CaptureTellsDirectionPlaneAndDropReason) {
   EXPECT_EQ(out, 1U);
   EXPECT_EQ(dropped, 1U);
   EXPECT_EQ(net.host[1].nic->capture(0)->poll(records), 0U);
+}
+
+// The reader works on one batch while the worker goes on: what it looks at is not written over.
+TEST(CaptureRing, ABatchStaysWhileTheRingTurns) {
+  CaptureRing ring(4, 8);
+  std::array<CaptureRecord, 4> batch;
+  const auto put = [&ring](std::uint8_t value) {
+    const std::array<std::uint8_t, 16> frame = {value, value};
+    return ring.put(Time{1}, 0, false, DropReason::kNone, frame, 16);
+  };
+  for (std::uint8_t i = 0; i < 200; i = static_cast<std::uint8_t>(i + 4)) {
+    for (std::uint8_t k = 0; k < 4; ++k) ASSERT_TRUE(put(static_cast<std::uint8_t>(i + k)));
+    EXPECT_FALSE(put(255)) << "full";
+    ASSERT_EQ(ring.poll(batch), 4U);
+    for (int k = 0; k < 4; ++k) EXPECT_TRUE(put(254)) << "the worker fills the ring again";
+    for (std::uint8_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(batch[k].bytes.size(), 8U);
+      EXPECT_EQ(batch[k].bytes[1], i + k);
+    }
+    ASSERT_EQ(ring.poll(batch), 4U);
+  }
 }
 
 TEST_F(Frames, AFullCaptureRingLosesFramesNotTime) {
