@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "demo_world.h"
 
-#include <numeric>
-
 #include "base/rng.h"
-#include "path/profile.h"
+#include "config/ev_profile.h"
 
 namespace mrc::endpoint {
 
@@ -26,17 +24,6 @@ nic::NicConfig nic_config(const config::EndpointConfig& c, const virt::VirtualFa
     n.planes.push_back(p);
   }
   return n;
-}
-
-Result<path::EvTable> make_evs(const config::EndpointConfig& c) {
-  path::EvProfile p;
-  p.format = c.ev.format;
-  p.order = c.ev.order;
-  p.ev_count = c.ev.count;
-  p.seed = c.seed;
-  p.api_ports.resize(c.planes.size());
-  std::iota(p.api_ports.begin(), p.api_ports.end(), std::uint8_t{1});
-  return path::build_table(p);
 }
 
 }  // namespace
@@ -73,7 +60,7 @@ Result<void> DemoWorld::open() {
   config::EndpointConfig of_host[2] = {c, c};
   config::fill_addresses(of_host[0], 2);
   config::fill_addresses(of_host[1], 1);
-  auto evs = make_evs(of_host[0]);
+  auto evs = path::build_table(config::ev_profile_of(of_host[0], true, of_host[0].seed));
   if (!evs) return evs.error();
   evs_ = std::make_shared<const path::EvTable>(*std::move(evs));
   for (unsigned host = 0; host < 2; ++host) {

@@ -161,6 +161,7 @@ Json to_resources(const Offer& o) {
   }
   const ResponderAttributes& a = o.attributes;
   return {{"mtu", o.mtu},
+          {"mtu_fixed", o.mtu_fixed},
           {"udp_port", o.udp_port},
           {"accept_udp_ports", o.accept_udp_ports},
           {"attributes",
@@ -199,7 +200,8 @@ QpOffer qp_from(const Reader& r, std::size_t workers) {
 
 Offer resources_from(const Reader& r) {
   Offer o;
-  o.mtu = r.number<std::uint32_t>("mtu", kMaxPmtu, kMinPmtu);
+  o.mtu = r.number<std::uint16_t>("mtu", kMaxPmtu, kMinPmtu);
+  o.mtu_fixed = r.flag("mtu_fixed");
   if (!is_valid_pmtu(o.mtu)) throw Bad{fmt::format("{} is {}, not a power of two", r.name("mtu"), o.mtu)};
   o.udp_port = r.number<std::uint16_t>("udp_port", 65535, 1);
   for (const Json& port : r.array("accept_udp_ports", 4)) {

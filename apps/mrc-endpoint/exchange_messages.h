@@ -65,8 +65,9 @@ struct Workload {
 
 /// One end's resources. `run` sends it as "offer" with the workload, `serve` answers with "accept".
 struct Offer {
-  Workload workload;  ///< in an offer only
-  std::uint32_t mtu = 0;
+  Workload workload;                            ///< in an offer only
+  std::uint16_t mtu = 0;                        ///< largest path MTU this end can use
+  bool mtu_fixed = true;                        ///< it uses no other
   std::uint16_t udp_port = 0;                   ///< destination port we send to
   std::vector<std::uint16_t> accept_udp_ports;  ///< destination ports we listen on
   ResponderAttributes attributes;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "ethdev/port.h"
 #include "ethdev/vdev.h"
 #include "path/ev_table.h"
+#include "plane_devices.h"
 #include "ring/ring_pair.h"
 #include "virtual/virtual_fabric.h"
 
@@ -24,52 +26,6 @@ using config::Profile;
 
 constexpr std::uint32_t kRxMbufsPerQueue = 2047;
 constexpr std::uint16_t kDescriptors = 512;  // more would only hold payload that the cache has lost
-
-bool in_process(Profile p) {
-  return p == Profile::kVirtual || p == Profile::kRing;
-}
-bool through_kernel(Profile p) {
-  return p == Profile::kAfPacket || p == Profile::kAfXdp || p == Profile::kPcap;
-}
-
-ethdev::Role link_role(const EndpointConfig& c, Ends ends) {
-  if (c.role == config::LinkRole::kServer) return ethdev::Role::kServer;
-  if (c.role == config::LinkRole::kClient) return ethdev::Role::kClient;
-  return ends == Ends::kServe ? ethdev::Role::kServer : ethdev::Role::kClient;
-}
-
-/// The device argument of plane i; empty for physical ports.
-Result<std::string> vdev_of(const EndpointConfig& c, Ends ends, unsigned i) {
-  const std::string& device = c.planes[i].device;
-  const unsigned queues = c.engine.workers;
-  const std::uint32_t mtu = needed_mtu_bytes(c);
-  switch (c.profile) {
-    case Profile::kVhost:
-      return ethdev::vhost_vdev({i, link_role(c, ends), device, queues});
-    case Profile::kMemif:
-      return ethdev::memif_vdev({i, link_role(c, ends), device, 0, mtu});
-    case Profile::kAfPacket:
-      return ethdev::af_packet_vdev({i, device, mtu, queues});
-    case Profile::kAfXdp:
-      return ethdev::af_xdp_vdev({i, device, mtu, queues});
-    case Profile::kPcap: {
-      const std::size_t comma = device.find(',');
-      const std::string rx = device.substr(0, comma);
-      return ethdev::pcap_vdev({i, rx, comma == std::string::npos ? "" : device.substr(comma + 1)});
-    }
-    case Profile::kVirtual:
-    case Profile::kRing:
-    case Profile::kEthdev:
-      break;
-  }
-  return std::string();
-}
-
-bool guarded_link(std::uint16_t port) {
-  rte_eth_link link{};
-  return ethdev::gate_is_open(port) && rte_eth_link_get_nowait(port, &link) == 0 &&
-         link.link_status == RTE_ETH_LINK_UP;
-}
 
 nic::NicConfig base_nic_config(const EndpointConfig& c, bool yield) {
   nic::NicConfig n;
@@ -90,21 +46,14 @@ nic::NicConfig base_nic_config(const EndpointConfig& c, bool yield) {
            : yield                                       ? nic::IdlePolicy::kYield
                                                          : nic::IdlePolicy::kSpin;
   if (!c.capture.file.empty()) {
-    n.capture_ring = 8192;
+    // As many as 32 MB hold: a disk may be slow for some time.
+    n.capture_ring = std::clamp<std::uint32_t>((32U << 20) / c.capture.snap_bytes, 1024, 16384);
     n.capture_snap_bytes = c.capture.snap_bytes;
   }
   return n;
 }
 
 }  // namespace
-
-std::uint32_t needed_mtu_bytes(const EndpointConfig& c) {
-  // IPv6 and UDP, BTH, METH, TSETH, RETH, ImmDt, ICRC; an outer IPv6 header, and an SRH with one segment.
-  const std::uint32_t encapsulation = c.ev.format == path::EvFormat::kSrv6Srh ? 64U
-                                      : c.ev.format == path::EvFormat::kSrv6  ? 40U
-                                                                              : 0U;
-  return c.qp.attr.path_mtu + 40 + 8 + 12 + 4 + 4 + 16 + 4 + 4 + encapsulation;
-}
 
 Result<std::vector<unsigned>> plan_cpus(const EndpointConfig& c, Ends ends,
                                         const std::vector<unsigned>& allowed) {
@@ -138,6 +87,7 @@ struct Network::Impl {
   std::unique_ptr<virt::VirtualFabric> fabric;
 
   Ends ends = Ends::kBoth;
+  std::vector<EndpointConfig> configs;  // by end; qp.attr.path_mtu is what the planes carry
   Profile profile = Profile::kVirtual;
   bool yield = false;
   std::vector<nic::NicConfig> nics;
@@ -145,9 +95,11 @@ struct Network::Impl {
   std::vector<std::vector<std::string>> names;
   std::vector<std::string> lines;
 
-  Result<void> plan(const std::vector<EndpointConfig>& configs);
-  Result<void> start_eal(const std::vector<EndpointConfig>& configs);
-  Result<void> open_in_process(const std::vector<EndpointConfig>& configs);
+  Result<void> plan();
+  Result<void> start_eal();
+  Result<void> choose_mtu(const std::vector<PlaneMtu>& planes);
+  Result<void> probe_mtu();
+  Result<void> open_in_process();
   Result<void> open_fabric(const EndpointConfig& c);
   Result<void> open_ports(const EndpointConfig& c);
   Result<ethdev::Port> open_port(const EndpointConfig& c, unsigned plane);
@@ -162,7 +114,32 @@ struct Network::Impl {
   }
 };
 
-Result<void> Network::Impl::plan(const std::vector<EndpointConfig>& configs) {
+/// The path MTU of all ends here; pools and devices are sized by it.
+Result<void> Network::Impl::choose_mtu(const std::vector<PlaneMtu>& planes) {
+  const Result<std::uint16_t> mtu = choose_path_mtu(configs.front(), planes);
+  if (!mtu) return mtu.error();
+  for (EndpointConfig& c : configs) c.qp.attr.path_mtu = *mtu;
+  for (nic::NicConfig& n : nics) n.max_pmtu = *mtu;
+  return {};
+}
+
+/// Physical ports tell what they carry once EAL has started.
+Result<void> Network::Impl::probe_mtu() {
+  std::vector<PlaneMtu> planes;
+  for (const config::PlaneConfig& p : configs.front().planes) {
+    std::uint16_t id = 0;
+    if (rte_eth_dev_get_port_by_name(p.device.c_str(), &id) != 0) continue;  // open_port says it
+    const Result<ethdev::PortCaps> caps = ethdev::probe(id);
+    if (!caps) return caps.error();
+    planes.push_back({planes.size(), "port " + p.device, caps->max_mtu_bytes, ""});
+  }
+  return choose_mtu(planes);
+}
+
+Result<void> Network::Impl::plan() {
+  const Result<std::vector<PlaneMtu>> known = kernel_mtus(configs.front());
+  if (!known) return known.error();
+  if (Result<void> r = choose_mtu(*known); !r) return r;
   const std::vector<unsigned> allowed = ethdev::this_thread_cpus();
   std::size_t pollers = 0;
   for (const EndpointConfig& c : configs) {
@@ -176,19 +153,19 @@ Result<void> Network::Impl::plan(const std::vector<EndpointConfig>& configs) {
   // memory link polls on this machine too.
   const std::size_t peers = profile == Profile::kVhost || profile == Profile::kMemif ? workers : 0;
   const std::size_t threads = workers == 1 ? 1 : pollers + 1;
-  yield = threads + peers > allowed.size() || through_kernel(profile);
+  yield = threads + peers > allowed.size() || is_through_kernel(profile);
   for (const EndpointConfig& c : configs) {
     nic::NicConfig& n = nics.emplace_back(base_nic_config(c, yield));
     // Drivers keep sent mbufs in their rings until the descriptors are needed again (virtio: all of them). A
     // pool that fits into the rings could end up there whole, and nothing could be sent any more.
-    const auto held = static_cast<std::uint32_t>(in_process(profile) ? 0 : c.planes.size() * kDescriptors);
+    const auto held = static_cast<std::uint32_t>(is_in_process(profile) ? 0 : c.planes.size() * kDescriptors);
     n.payload_mbufs += held;
     n.control_mbufs += held;
   }
   return {};
 }
 
-Result<void> Network::Impl::start_eal(const std::vector<EndpointConfig>& configs) {
+Result<void> Network::Impl::start_eal() {
   const EndpointConfig& c = configs.front();
   ethdev::EalConfig e;
   e.program = "mrc-endpoint";
@@ -198,9 +175,11 @@ Result<void> Network::Impl::start_eal(const std::vector<EndpointConfig>& configs
     bytes += n.workers * (ethdev::pool_bytes(n.payload_mbufs, static_cast<std::uint16_t>(n.max_pmtu + 512)) +
                           ethdev::pool_bytes(n.control_mbufs, 512));
   }
-  if (!in_process(profile)) {
+  const std::uint32_t rx_mbufs = profile == Profile::kAfXdp ? ethdev::kAfXdpMinPoolMbufs : kRxMbufsPerQueue;
+  if (!is_in_process(profile)) {
     bytes += c.planes.size() * c.engine.workers *
-             ethdev::pool_bytes(kRxMbufsPerQueue, static_cast<std::uint16_t>(needed_mtu_bytes(c) + 256));
+             ethdev::pool_bytes(rx_mbufs,
+                                static_cast<std::uint16_t>(needed_mtu_bytes(c, c.qp.attr.path_mtu) + 256));
   }
   if (profile == Profile::kAfPacket ||
       profile == Profile::kMemif) {  // frames need data rooms of the driver's size
@@ -245,6 +224,9 @@ nic::PlanePort Network::Impl::plane_port(const EndpointConfig& c, unsigned plane
   p.mac = mac;
   if (const auto configured = MacAddress::parse(c.planes[plane].mac)) p.mac = *configured;
   p.ips = {*IpAddress::parse(c.planes[plane].ip)};
+  const PlaneTags tags = tags_of(c.planes[plane]);
+  p.vlans = tags.vlans;
+  p.vlan_tags = tags.count;
   p.rx_queues = p.tx_queues = static_cast<std::uint16_t>(c.engine.workers);
   return p;
 }
@@ -273,7 +255,7 @@ Result<void> Network::Impl::open_fabric(const EndpointConfig& c) {
   return {};
 }
 
-Result<void> Network::Impl::open_in_process(const std::vector<EndpointConfig>& configs) {
+Result<void> Network::Impl::open_in_process() {
   const EndpointConfig& c = configs.front();
   if (profile == Profile::kVirtual) {
     if (Result<void> r = open_fabric(c); !r) return r;
@@ -312,7 +294,7 @@ Result<ethdev::Port> Network::Impl::open_port(const EndpointConfig& c, unsigned 
   }
   Result<ethdev::PortCaps> caps = ethdev::probe(id);
   if (!caps) return caps.error();
-  const std::uint32_t mtu = needed_mtu_bytes(c);
+  const std::uint32_t mtu = needed_mtu_bytes(c, c.qp.attr.path_mtu);
   Result<std::uint16_t> room = ethdev::rx_data_room(*caps, mtu);
   if (!room)
     return Error{fmt::format("plane {} (qp.mtu {}): {}", plane, c.qp.attr.path_mtu, room.error().message)};
@@ -320,9 +302,10 @@ Result<ethdev::Port> Network::Impl::open_port(const EndpointConfig& c, unsigned 
   p.rx_queues = p.tx_queues = static_cast<std::uint16_t>(c.engine.workers);
   p.rx_descs = p.tx_descs = kDescriptors;
   p.mtu_bytes = mtu;
+  const std::uint32_t mbufs = std::max(kRxMbufsPerQueue, caps->min_rx_mbufs);
+  const auto make = caps->packed_rx_pool ? ethdev::make_packed_pool : ethdev::make_pool;
   for (std::uint32_t q = 0; q < c.engine.workers; ++q) {
-    Result<rte_mempool*> pool =
-        ethdev::make_pool(fmt::format("rx-{}-{}", plane, q), kRxMbufsPerQueue, *room, 256, caps->socket);
+    Result<rte_mempool*> pool = make(fmt::format("rx-{}-{}", plane, q), mbufs, *room, 256, caps->socket);
     if (!pool) return pool.error();
     pools.push_back(*pool);
     p.rx_pools.push_back(*pool);
@@ -347,8 +330,8 @@ Result<void> Network::Impl::open_ports(const EndpointConfig& c) {
     if (port.burst_port().guarded) {
       p.rx_burst = ethdev::guarded_rx_burst;
       p.tx_burst = ethdev::guarded_tx_burst;
-      p.link_up = guarded_link;
     }
+    p.link_up = port.link_ask();
     nics[0].planes.push_back(std::move(p));
     names[0].push_back(port.caps().name);
   }
@@ -360,31 +343,28 @@ Network::~Network() = default;
 
 Result<std::unique_ptr<Network>> Network::create(Ends ends, const std::vector<EndpointConfig>& configs) {
   const EndpointConfig& c = configs.front();
-  if ((ends == Ends::kBoth) != in_process(c.profile)) {
-    return Error{fmt::format(
-        "profile {} {}", name_of(c.profile),
-        in_process(c.profile)
-            ? "has both ends in one process: use 'mrc-endpoint run --loopback', or choose another "
-              "profile (vhost works between two processes without a NIC)"
-            : "joins two processes: leave --loopback out, and start 'mrc-endpoint serve' first")};
-  }
+  assert((ends == Ends::kBoth) == is_in_process(c.profile));  // options.cc has seen to it
   auto impl = std::make_unique<Impl>();
   impl->ends = ends;
   impl->profile = c.profile;
   impl->names.resize(configs.size());
-  for (const config::PlaneConfig& p : c.planes) {
-    if (p.vlan != 0)
-      return Error{"planes[].vlan: tagged frames are received, but not sent by this release; set 0"};
+  impl->configs = configs;
+  if (Result<void> r = impl->plan(); !r) return r.error();
+  if (Result<void> r = impl->start_eal(); !r) return r.error();
+  if (c.profile == Profile::kEthdev) {
+    if (Result<void> r = impl->probe_mtu(); !r) return r.error();
   }
-  if (Result<void> r = impl->plan(configs); !r) return r.error();
-  if (Result<void> r = impl->start_eal(configs); !r) return r.error();
-  Result<void> r = in_process(c.profile) ? impl->open_in_process(configs) : impl->open_ports(c);
+  Result<void> r =
+      is_in_process(c.profile) ? impl->open_in_process() : impl->open_ports(impl->configs.front());
   if (!r) return r.error();
   return std::unique_ptr<Network>(new Network(std::move(impl)));
 }
 
 const nic::NicConfig& Network::nic_config(std::size_t end) const {
   return impl_->nics[end];
+}
+std::uint16_t Network::path_mtu() const {
+  return impl_->configs.front().qp.attr.path_mtu;
 }
 std::size_t Network::pump(Time now) {
   return impl_->fabric != nullptr ? impl_->fabric->poll(now) : 0;

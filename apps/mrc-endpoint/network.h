@@ -29,6 +29,8 @@ class Network {
 
   /// What Nic::create needs, for end 0 or 1.
   [[nodiscard]] const nic::NicConfig& nic_config(std::size_t end) const;
+  /// Payload of a packet that all planes carry: qp.mtu, or what stands for `auto`.
+  [[nodiscard]] std::uint16_t path_mtu() const;
   /// The fabric between the ends; nothing to do for other profiles.
   std::size_t pump(Time now);
   /// Links now; brings a memif port back when its peer has returned. Control thread, not while it polls
@@ -54,8 +56,5 @@ class Network {
 /// other side so that two processes on one machine do not meet while there are CPUs enough.
 Result<std::vector<unsigned>> plan_cpus(const config::EndpointConfig& config, Ends ends,
                                         const std::vector<unsigned>& allowed);
-
-/// The largest IP packet of a Write with this configuration.
-std::uint32_t needed_mtu_bytes(const config::EndpointConfig& config);
 
 }  // namespace mrc::endpoint

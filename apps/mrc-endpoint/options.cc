@@ -84,7 +84,7 @@ void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
   app.add_option("--ip", raw.ips, "address of the next plane; once a plane  [planes[].ip]");
   c.value(app, "--planes", "plane_count", "planes of the profiles virtual and ring");
   c.value(app, "-p,--port", "oob.port", "TCP port of the exchange");
-  c.value(app, "-m,--mtu", "qp.mtu", "payload of a packet");
+  c.value(app, "-m,--mtu", "qp.mtu", "payload of a packet: auto, 256, 512, 1024, 2048 or 4096");
   c.value(app, "--evs", "ev.count", "entropy values");
   c.value(app, "--workers", "engine.workers", "poll-mode workers");
   c.value(app, "--lcores", "engine.lcores", "CPUs of the workers");
@@ -144,6 +144,29 @@ Result<config::EndpointConfig> load(const Raw& raw, const std::vector<std::strin
   return config::load_endpoint_text(text, name, all);
 }
 
+/// `serve` learns the number of QPs from its peer.
+Result<void> check_workers(const Options& o) {
+  const config::EndpointConfig& c = o.config;
+  if (o.command == Command::kServe || c.workload.qps >= c.engine.workers) return {};
+  return Error{fmt::format(
+      "engine.workers: {} workers for {} QPs; a QP lives on one worker: use --workers {}, or --qps {} or "
+      "more",
+      c.engine.workers, c.workload.qps, c.workload.qps, c.engine.workers)};
+}
+
+/// Which end this process is, or both.
+Result<void> check_ends(const Options& o) {
+  const config::Profile p = o.config.profile;
+  const bool in_process = p == config::Profile::kVirtual || p == config::Profile::kRing;
+  if ((o.command == Command::kLoopback) == in_process) return {};
+  return Error{fmt::format(
+      "profile {} {}", config::name_of(p),
+      in_process ? "has both ends in one process: use 'mrc-endpoint run --loopback', or choose another "
+                   "profile (vhost works "
+                   "between two processes without a NIC)"
+                 : "joins two processes: leave --loopback out, and start 'mrc-endpoint serve' first")};
+}
+
 Parsed early(std::string text, ExitCode code) {
   Parsed p;
   p.exit = {std::move(text), code, code != ExitCode::kPass};
@@ -196,8 +219,13 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
   if (!config) return early(fmt::format("{}\n", config.error().message), ExitCode::kUsage);
   o.config = *std::move(config);
   o.command_line = fmt::format("mrc-endpoint {}", fmt::join(args, " "));
+  const auto refused = [](const Result<void>& r) {
+    return early(fmt::format("mrc-endpoint: {}\n", r.error().message), ExitCode::kUsage);
+  };
+  if (const Result<void> r = check_workers(o); !r) return refused(r);
   if (o.check_config) return early("ok\n", ExitCode::kPass);
   if (o.print_config) return early(config::print_endpoint(o.config, false), ExitCode::kPass);
+  if (const Result<void> r = check_ends(o); !r) return refused(r);
   parsed.run = true;
   return parsed;
 }

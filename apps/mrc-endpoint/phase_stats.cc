@@ -245,6 +245,7 @@ report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const Q
   r.size_bytes = setup.plan.size_bytes;
   r.qps = static_cast<unsigned>(qps.size());
   r.depth = setup.plan.depth;
+  r.path_mtu_bytes = qps.negotiated().path_mtu;
   r.bidirectional = setup.sends && setup.receives && setup.kind != "write_lat";
   r.interrupted = phase.interrupted();
   r.messages_offered = phase.posted();

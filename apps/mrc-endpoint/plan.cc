@@ -7,22 +7,10 @@
 #include <array>
 #include <span>
 
+#include "config/ev_profile.h"
+
 namespace mrc::endpoint {
 namespace {
-
-/// "0x1234:5678" to left-aligned bytes (5.3). The text was checked when it was loaded.
-path::EvValue ev_bytes(std::string_view text) {
-  std::string digits;
-  for (const char c : text.substr(2)) {
-    if (c != ':' && c != ' ') digits += c;
-  }
-  if (digits.size() % 2 != 0) digits += '0';
-  path::EvValue value{};
-  for (std::size_t i = 0; i < value.size() && 2 * i + 1 < digits.size(); ++i) {
-    value[i] = static_cast<std::uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
-  }
-  return value;
-}
 
 bool accepts(const Offer& listener, std::uint16_t port) {
   const auto& ports = listener.accept_udp_ports;
@@ -95,11 +83,23 @@ Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer) 
   return {};
 }
 
-Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t target_bytes_needed) {
-  if (own.mtu != peer.mtu) {
-    return Error{
-        fmt::format("qp.mtu is {} on one end and {} on the other; set the same on both", own.mtu, peer.mtu)};
+Result<std::uint16_t> agree_mtu(const Offer& own, const Offer& peer) {
+  const std::uint16_t mtu = std::min(own.mtu, peer.mtu);
+  if (own.mtu_fixed && peer.mtu_fixed && own.mtu != peer.mtu) {
+    return Error{fmt::format("qp.mtu is {} on one end and {} on the other; set the same on both, or auto",
+                             own.mtu, peer.mtu)};
   }
+  if ((own.mtu_fixed && own.mtu != mtu) || (peer.mtu_fixed && peer.mtu != mtu)) {
+    return Error{fmt::format(
+        "qp.mtu is {} on one end, and the planes of the other carry at most {}; set {} or auto, or "
+        "raise the MTU of those planes",
+        std::max(own.mtu, peer.mtu), mtu, mtu)};
+  }
+  return mtu;
+}
+
+Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t target_bytes_needed) {
+  if (Result<std::uint16_t> mtu = agree_mtu(own, peer); !mtu) return mtu.error();
   const std::size_t planes = own.addresses.front().size();
   if (planes != peer.addresses.front().size()) {
     return Error{fmt::format("{} planes on one end and {} on the other; plane i here is plane i there",
@@ -113,8 +113,8 @@ Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t targe
                                b.ip.to_string())};
     }
     if (a.ip == b.ip || a.mac == b.mac) {
-      return Error{fmt::format("plane {}: both ends are {} ({}); each end needs its own address", i,
-                               a.ip.to_string(), a.mac.to_string())};
+      return Error{fmt::format("plane {}: both ends are {}; each end needs its own address", i,
+                               a.ip == b.ip ? a.ip.to_string() : a.mac.to_string())};
     }
   }
   if (!accepts(peer, own.udp_port) || !accepts(own, peer.udp_port)) {
@@ -135,29 +135,7 @@ Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t targe
 }
 
 Result<path::EvTable> build_ev_table(const config::EndpointConfig& c, bool ipv6, std::uint64_t seed) {
-  path::EvProfile p;
-  p.format = c.ev.format;
-  p.order = c.ev.order;
-  p.ipv6 = ipv6;
-  p.seed = seed;
-  p.ev_count = c.ev.count;
-  p.api_ports.clear();
-  const std::size_t planes = c.planes.empty() ? c.plane_count : c.planes.size();
-  for (std::size_t i = 0; i < planes; ++i) p.api_ports.push_back(static_cast<std::uint8_t>(i + 1));
-  p.mode = c.ev.mode == config::EvMode::kAuto       ? path::ProfileMode::kAuto
-           : c.ev.mode == config::EvMode::kExplicit ? path::ProfileMode::kExplicit
-                                                    : path::ProfileMode::kGenerated;
-  for (const config::EvFieldConfig& f : c.ev.fields) {
-    p.format_widths.push_back(f.format_width);
-    p.fields.push_back({f.width, f.init, f.min, f.max, f.mask});
-  }
-  if (p.mode == path::ProfileMode::kExplicit) {
-    p.ev_count = 0;
-    for (const config::EvValueConfig& v : c.ev.values) {
-      p.evs.push_back({ev_bytes(v.ev), static_cast<std::uint8_t>(v.plane + 1)});
-    }
-  }
-  Result<path::EvTable> table = path::build_table(p);
+  Result<path::EvTable> table = path::build_table(config::ev_profile_of(c, ipv6, seed));
   if (!table) return Error{fmt::format("ev: {}", table.error().message)};
   if (c.workload.pin_ev < 0) return table;
   if (static_cast<std::size_t>(c.workload.pin_ev) >= table->size()) {

@@ -44,6 +44,10 @@ bool run_receives(const Workload& w);
 Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer);
 Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t target_bytes_needed);
 
+/// The path MTU of both ends: the smaller one, unless an end insists on another (MRC 10.1.2 leaves the choice
+/// to the out-of-band exchange).
+Result<std::uint16_t> agree_mtu(const Offer& own, const Offer& peer);
+
 /// The profile of the configuration as lib/path describes it. `ipv6`: the planes' family.
 Result<path::EvTable> build_ev_table(const config::EndpointConfig& config, bool ipv6, std::uint64_t seed);
 

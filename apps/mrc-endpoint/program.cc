@@ -136,6 +136,7 @@ std::optional<Failure> Program::build() {
       // One file describes the serving end; the other end has made-up addresses of the same family.
       for (config::PlaneConfig& p : configs.back().planes) p.ip.clear();
       for (config::PlaneConfig& p : configs.back().planes) p.mac.clear();
+      for (config::PlaneConfig& p : configs.back().planes) p.next_hop_mac.clear();
       fill_addresses(configs.back(), 2);
     }
     hosts_.push_back({configs.back(), nullptr, nullptr, nullptr});
@@ -143,6 +144,7 @@ std::optional<Failure> Program::build() {
   Result<std::unique_ptr<Network>> network = Network::create(ends, configs);
   if (!network) return Failure{ExitCode::kUsage, network.error().message};
   network_ = *std::move(network);
+  for (Host& host : hosts_) host.config.qp.attr.path_mtu = network_->path_mtu();
   clock_.emplace();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (auto failure = add_end(i)) return failure;

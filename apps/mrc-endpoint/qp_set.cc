@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "plan.h"
 
 namespace mrc::endpoint {
 
@@ -115,6 +116,7 @@ QpSet::~QpSet() {
 Offer QpSet::describe() const {
   Offer o;
   o.mtu = config_.qp.attr.path_mtu;
+  o.mtu_fixed = !config_.qp.mtu_auto;
   o.udp_port = nic_.config().udp_port;
   for (const std::uint16_t port : nic_.config().accept_udp_ports) o.accept_udp_ports.push_back(port);
   o.attributes = {config_.qp.attr.max_wimm_dest, config_.qp.attr.mpr_dest, config_.qp.attr.dynamic_mpr,
@@ -136,7 +138,10 @@ Offer QpSet::describe() const {
 
 Result<void> QpSet::connect(const Offer& peer) {
   assert(peer.qps.size() == qps_.size());
+  Result<std::uint16_t> mtu = agree_mtu(describe(), peer);
+  if (!mtu) return mtu.error();
   transport::QpAttr attr = config_.qp.attr;
+  attr.path_mtu = *mtu;
   const ResponderAttributes& theirs = peer.attributes;
   attr.mpr = std::min(attr.mpr, theirs.max_mpr_dest);  // D2
   attr.max_wimm = std::min(attr.max_wimm, theirs.max_wimm_dest);
@@ -151,7 +156,10 @@ Result<void> QpSet::connect(const Offer& peer) {
     q.peer_rkey = p.rkey;
     q.peer_target_va = p.target_va;
     std::vector<nic::PeerPlane> planes;
-    for (const PlaneAddress& a : peer.addresses[p.worker]) planes.push_back({a.ip, a.mac});
+    for (const PlaneAddress& a : peer.addresses[p.worker]) {
+      const auto next_hop = MacAddress::parse(config_.planes[planes.size()].next_hop_mac);
+      planes.push_back({a.ip, next_hop ? *next_hop : a.mac});
+    }
     if (Result<void> r = nic_.connect_qp(q.qpn, attr, planes); !r) {
       return Error{fmt::format("QP {}: {}", i, r.error().message)};
     }

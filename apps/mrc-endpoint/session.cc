@@ -109,7 +109,7 @@ void Session::on_offer(const Offer& offer) {
     return exchange_.refuse(r.error().message);
   }
   if (Result<void> r = qps_->connect(offer); !r) return exchange_.refuse(r.error().message);
-  connected_ = true;
+  say_connected();
   exchange_.send(Accept{own_});
 }
 
@@ -117,7 +117,15 @@ void Session::on_accept(const Accept& accept) {
   Result<void> r = check_peer(own_, accept.offer, workload_.region_bytes);
   if (r) r = qps_->connect(accept.offer);
   if (!r) return exchange_.abort(ExitCode::kPeer, r.error().message);
+  say_connected();
+}
+
+void Session::say_connected() {
   connected_ = true;
+  const std::uint16_t mtu = qps_->negotiated().path_mtu;
+  const std::uint16_t ours = config_.qp.attr.path_mtu;
+  options_.log(fmt::format("path MTU {} bytes{}", mtu,
+                           mtu < ours ? fmt::format(" (the peer's limit; {} here)", ours) : ""));
 }
 
 void Session::say_ready(Time now) {

@@ -77,6 +77,7 @@ class Session {
   void finish_phase(Time now);
   void sample_window(Time now);
   std::optional<std::string> watch_for_stall(Time now);
+  void say_connected();
   void say_ready(Time now);
   [[nodiscard]] bool is_run() const { return role_ == ExchangeRole::kRun; }
 

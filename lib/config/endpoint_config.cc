@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/endpoint_schema.h"
+#include "config/ev_profile.h"
 #include "config/loader.h"
 #include "config/printer.h"
 
@@ -70,7 +71,7 @@ Result<void> check_ev(const EndpointConfig& c) {
     return Error{
         fmt::format("ev.values: only mode explicit uses them, mode is {}", find_name(kEvModes, ev.mode))};
   }
-  const std::size_t count = ev.mode == EvMode::kExplicit ? ev.values.size() : ev.count;
+  const std::size_t count = effective_ev_count(c);
   if (count < planes) {
     return Error{fmt::format("ev.count: {} EVs for {} planes; each plane needs one at least", count, planes)};
   }
@@ -92,6 +93,8 @@ Result<void> check_ev(const EndpointConfig& c) {
     return Error{
         fmt::format("ev.format: {} needs IPv6 addresses on the planes", find_name(kEvFormats, ev.format))};
   }
+  if (Result<path::EvTable> table = path::build_table(ev_profile_of(c, !v4, 1)); !table)
+    return Error{"ev: " + table.error().message};
   if (c.workload.pin_ev >= 0 && static_cast<std::size_t>(c.workload.pin_ev) >= count) {
     return Error{fmt::format("workload.pin_ev: {} but there are EVs 0 to {}", c.workload.pin_ev, count - 1)};
   }
@@ -130,11 +133,6 @@ Result<void> check_workload(const EndpointConfig& c) {
     return Error{
         fmt::format("workload.depth: {} is above qp.send_queue {}", w.depth, c.qp.limits.max_send_wr)};
   }
-  if (w.qps < c.engine.workers) {
-    return Error{
-        fmt::format("engine.workers: {} workers for {} QPs; a QP lives on one worker, use workers <= qps",
-                    c.engine.workers, w.qps)};
-  }
   for (const std::uint64_t size : effective_sizes(w)) {
     if (size > kMaxMemoryBytes / w.qps) {
       return Error{fmt::format("workload: {} QPs x {} bytes is above the limit of {} bytes", w.qps, size,
@@ -148,7 +146,8 @@ Result<void> check_workload(const EndpointConfig& c) {
 
 Result<void> check_endpoint(const EndpointConfig& c) {
   if (!is_valid_pmtu(c.qp.attr.path_mtu)) {
-    return Error{fmt::format("qp.mtu: {} is not one of 256, 512, 1024, 2048, 4096", c.qp.attr.path_mtu)};
+    return Error{
+        fmt::format("qp.mtu: {} is not one of 256, 512, 1024, 2048, 4096, auto", c.qp.attr.path_mtu)};
   }
   for (const auto check : {check_planes, check_ev, check_workload}) {
     if (Result<void> r = check(c); !r) return r;
@@ -204,7 +203,8 @@ void fill_addresses(EndpointConfig& config, std::uint8_t host) {
     PlaneConfig& p = config.planes[i];
     if (p.ip.empty())
       p.ip = v4 ? fmt::format("10.77.{}.{}", i, host) : fmt::format("fd4d:5243:{:x}::{:x}", i, host);
-    if (p.mac.empty() && !needs_device(config.profile))
+    // The pcap driver gives every port of every process the same one.
+    if (p.mac.empty() && (!needs_device(config.profile) || config.profile == Profile::kPcap))
       p.mac = fmt::format("02:4d:52:{:02x}:{:02x}:01", host, i);
   }
 }

@@ -39,6 +39,7 @@ struct PlaneConfig {
   std::string device;  ///< interface, socket path, PCI address or port name; by profile
   std::string ip;
   std::string mac;
+  std::string next_hop_mac;
   std::uint16_t vlan = 0;
   std::uint16_t outer_vlan = 0;
 };
@@ -79,6 +80,7 @@ struct EvConfig {
   path::EvFormat format = path::EvFormat::kUdp;
   path::EvOrder order = path::EvOrder::kB;
   EvMode mode = EvMode::kAuto;
+  bool count_auto = true;  ///< effective_ev_count() instead of `count`
   std::uint16_t count = 128;
   std::vector<EvFieldConfig> fields;
   std::vector<EvValueConfig> values;
@@ -91,6 +93,7 @@ struct CcConfig {
 };
 
 struct QpConfig {
+  bool mtu_auto = true;  ///< attr.path_mtu is what the planes carry, and the peer's when that is less
   transport::QpLimits limits;
   transport::QpAttr attr;
   transport::QpPolicy policy;
@@ -189,6 +192,9 @@ std::string print_endpoint(const EndpointConfig& config, bool annotate);
 /// other.
 void fill_addresses(EndpointConfig& config, std::uint8_t host);
 
+/// EVs of the profile: those listed, the number set, or for `auto` 128 and a few more for equal shares, or
+/// all that the fields give.
+std::size_t effective_ev_count(const EndpointConfig& config);
 /// Messages outstanding a QP, iterations: the set value or the kind's default.
 std::uint32_t effective_depth(const WorkloadConfig& w);
 std::uint64_t effective_iterations(const WorkloadConfig& w);  ///< 0: duration decides

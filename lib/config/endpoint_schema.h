@@ -42,11 +42,14 @@ template <class V>
 void describe(V& v, PlaneConfig& c) {
   v.text("device", c.device, kAnyText,
          "interface (af_*), socket path (vhost, memif), PCI address or port name (ethdev), "
-         "'in.pcap,out.pcap' (pcap); not used by virtual and ring");
+         "'in.pcap,out.pcap' or 'live:INTERFACE' (pcap); not used by virtual and ring");
   v.text("ip", c.ip, kIpText, "our address on this plane; empty: made up");
   v.text("mac", c.mac, kMacText, "our MAC address; empty: the port's own, or made up");
-  v.integer("vlan", c.vlan, {0, 4094}, "802.1Q tag, 0: none");
-  v.integer("outer_vlan", c.outer_vlan, {0, 4094}, "QinQ service tag, 0: none; needs vlan");
+  v.text("next_hop_mac", c.next_hop_mac, kMacText,
+         "router towards the peer on this plane; empty: none, the peer's own address is used");
+  v.integer("vlan", c.vlan, {0, 4094}, "802.1Q tag of what is sent, 0: none");
+  v.integer("outer_vlan", c.outer_vlan, {0, 4094},
+            "802.1ad service tag in front of it (QinQ), 0: none; needs vlan");
 }
 
 template <class V>
@@ -92,15 +95,19 @@ void describe(V& v, EvConfig& c) {
            "which half of a 32-bit EV is the UDP source port: B the high one, A the low one");
   v.choice("mode", c.mode, kEvModes,
            "auto: source ports of our choice; explicit: 'values'; generated: from 'fields'");
-  v.integer("count", c.count, {1, kMaxEvs}, "EVs in the profile, equal shares per plane");
+  v.integer_or_auto(
+      "count", c.count, c.count_auto, {1, kMaxEvs},
+      "EVs in the profile, equal shares per plane; auto: 128 or just above, or all that 'fields' give");
   v.list("fields", c.fields, 16, "fields of a generated or explicit profile, leftmost bits first");
   v.list("values", c.values, kMaxEvs, "the EVs of an explicit profile");
 }
 
 template <class V>
 void describe(V& v, QpConfig& c) {
-  v.integer("mtu", c.attr.path_mtu, {kMinPmtu, kMaxPmtu},
-            "payload of a full packet: 256, 512, 1024, 2048 or 4096");
+  v.integer_or_auto(
+      "mtu", c.attr.path_mtu, c.mtu_auto, {kMinPmtu, kMaxPmtu},
+      "payload of a full packet: 256, 512, 1024, 2048 or 4096; auto: the largest that all planes "
+      "of both ends carry");
   v.integer("mpr", c.attr.mpr, {1, 255},
             "send window of our requestor, units of 128 packets; the peer's mpr_dest caps it");
   v.integer("mpr_dest", c.attr.mpr_dest, {1, 255},
@@ -188,7 +195,7 @@ void describe(V& v, EalConfig& c) {
 template <class V>
 void describe(V& v, CaptureConfig& c) {
   v.text("file", c.file, kAnyText, "pcapng file; empty: no capture");
-  v.integer("snap_bytes", c.snap_bytes, {64, 16384}, "bytes kept of each packet");
+  v.integer("snap_bytes", c.snap_bytes, {64, 8192}, "bytes kept of each packet");
   v.flag("drops_only", c.drops_only, "only packets that were dropped, with the reason as a comment");
 }
 

@@ -49,11 +49,16 @@ std::string Loader::item_path(std::string_view key, std::size_t i) const {
 }
 
 const YamlNode* Loader::find(std::string_view key) {
-  known_.push_back(key);
+  if (known_.empty() || known_.back() != key) known_.push_back(key);
   for (const YamlNode::Entry& entry : map_.entries) {
     if (entry.key == key) return &entry.value;
   }
   return nullptr;
+}
+
+bool Loader::says(std::string_view key, std::string_view word) {
+  const YamlNode* node = find(key);
+  return node != nullptr && node->kind == YamlNode::Kind::kScalar && node->scalar == word;
 }
 
 bool Loader::expect(const YamlNode& node, std::string_view key, YamlNode::Kind kind,

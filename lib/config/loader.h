@@ -34,6 +34,15 @@ class Loader {
   }
   /// -1 stands for "none", written as the word.
   void integer_or_none(std::string_view key, std::int32_t& out, Range range, std::string_view doc);
+  template <class T>
+  void integer_or_auto(std::string_view key, T& out, bool& is_auto, Range range, std::string_view doc) {
+    if (says(key, "auto")) {
+      is_auto = true;
+      return;
+    }
+    if (find(key) != nullptr) is_auto = false;
+    integer(key, out, range, doc);
+  }
   void bytes(std::string_view key, std::uint64_t& out, Range range, std::string_view /*doc*/) {
     std::uint64_t v = 0;
     if (read_unsigned(key, v, range, true)) out = v;
@@ -93,6 +102,7 @@ class Loader {
   const YamlNode* find_list(std::string_view key, std::size_t max);
   /// A scalar node for `key`, or nullptr when absent or refused.
   const YamlNode* find_scalar(std::string_view key, std::string_view wanted);
+  bool says(std::string_view key, std::string_view word);
   bool expect(const YamlNode& node, std::string_view key, YamlNode::Kind kind, std::string_view wanted);
   bool read_unsigned(std::string_view key, std::uint64_t& out, Range range, bool suffix);
   bool parse_unsigned(const YamlNode& node, const std::string& path, std::uint64_t& out, Range range,

@@ -30,6 +30,12 @@ class Printer {
     line(key, v < 0 ? "none" : fmt::format("{}", v), doc,
          fmt::format("none, or {} to {}", range.lo, range.hi));
   }
+  template <class T>
+  void integer_or_auto(std::string_view key, const T& v, const bool& is_auto, Range range,
+                       std::string_view doc) {
+    line(key, is_auto ? "auto" : fmt::format("{}", v), doc,
+         fmt::format("auto, or {} to {}", range.lo, range.hi));
+  }
   void bytes(std::string_view key, const std::uint64_t& v, Range range, std::string_view doc) {
     line(key, fmt::format("{}", v), doc, fmt::format("{} to {}, K M G allowed", range.lo, range.hi));
   }

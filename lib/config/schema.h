@@ -5,10 +5,11 @@
 //   v.integer(key, unsigned&, {lo, hi}, doc)    v.number(key, double&, lo, hi, doc)
 //   v.micros(key, Duration&, lo, hi, doc)       v.bytes(key, uint64_t&, {lo, hi}, doc)   4096, 64K, 1M
 //   v.integer_or_none(key, int32_t&, {lo, hi}, doc)
-//   v.flag(key, bool&, doc)                     v.text(key, string&, rule, doc)
-//   v.choice(key, E&, names, doc)               v.section(key, S&, doc)                  a map
-//   v.list(key, vector<S>&, max, doc)           v.texts(key, vector<string>&, max, rule, doc)
-//   v.sizes(key, vector<uint64_t>&, max, {lo, hi}, doc)
+//   v.integer_or_auto(key, unsigned&, bool& is_auto, {lo, hi}, doc)      the number is kept when the word is
+//   given v.flag(key, bool&, doc)                     v.text(key, string&, rule, doc) v.choice(key, E&,
+//   names, doc)               v.section(key, S&, doc)                  a map v.list(key, vector<S>&, max,
+//   doc)           v.texts(key, vector<string>&, max, rule, doc) v.sizes(key, vector<uint64_t>&, max, {lo,
+//   hi}, doc)
 //
 // and describe(v, S&) calls them in the order in which the keys are printed.
 #pragma once

@@ -109,17 +109,20 @@ class Builder : public YAML::EventHandler {
     if (wants_key()) throw Refusal{line_of(mark), "a key must be plain text"};
     count(mark);
     YamlNode* node = &root_;
+    std::uint32_t line = line_of(mark);
     if (!stack_.empty()) {
       Frame& frame = stack_.back();
       if (frame.node->kind == YamlNode::Kind::kMap) {
-        node = &frame.node->entries.back().value;
+        YamlNode::Entry& entry = frame.node->entries.back();
+        node = &entry.value;
+        if (kind == YamlNode::Kind::kNull) line = entry.line;  // yaml-cpp names the line after
         frame.key_pending = false;
       } else {
         node = &frame.node->items.emplace_back();
       }
     }
     node->kind = kind;
-    node->line = line_of(mark);
+    node->line = line;
     node->column = static_cast<std::uint32_t>(std::max(0, mark.column)) + 1;
     return *node;
   }

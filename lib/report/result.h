@@ -59,6 +59,7 @@ struct PhaseResult {
   std::uint64_t size_bytes = 0;
   unsigned qps = 0;
   unsigned depth = 0;
+  unsigned path_mtu_bytes = 0;  ///< payload of a full packet, as agreed with the peer
   bool bidirectional = false;
   bool interrupted = false;
   double duration_s = 0;                 ///< first post to last completion

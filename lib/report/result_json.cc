@@ -74,6 +74,7 @@ Json phase(const PhaseResult& p) {
           {"size_bytes", p.size_bytes},
           {"qps", p.qps},
           {"depth", p.depth},
+          {"path_mtu_bytes", p.path_mtu_bytes},
           {"bidirectional", p.bidirectional},
           {"interrupted", p.interrupted},
           {"duration_s", p.duration_s},

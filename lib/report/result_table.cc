@@ -72,8 +72,8 @@ void evs(const PhaseResult& p, const TableOptions& options, Out out) {
 }
 
 void phase(const RunResult& run, const PhaseResult& p, const TableOptions& options, Out out) {
-  fmt::format_to(out, "\n{} {} B, {} QP{}, depth {}{}{}\n", p.workload, p.size_bytes, p.qps,
-                 p.qps == 1 ? "" : "s", p.depth, p.bidirectional ? ", both ways" : "",
+  fmt::format_to(out, "\n{} {} B, {} QP{}, depth {}, MTU {}{}{}\n", p.workload, p.size_bytes, p.qps,
+                 p.qps == 1 ? "" : "s", p.depth, p.path_mtu_bytes, p.bidirectional ? ", both ways" : "",
                  p.interrupted ? "  (interrupted)" : "");
   const bool sends = p.messages_offered != 0;
   if (sends) {

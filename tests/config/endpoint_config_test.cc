@@ -72,7 +72,7 @@ TEST(EndpointConfig, SaysWhereWhatAndHow) {
       {"qp:\n  mpr: 010\n", "e.yaml:2: qp.mpr: expected a whole number from 1 to 255, found '010'"},
       {"qp:\n  mpr: [1]\n", "e.yaml:2: qp.mpr: expected a whole number from 1 to 255, found a list"},
       {"qp: 7\n", "e.yaml:1: qp: expected a map of 'key: value' lines, found '7'"},
-      {"qp:\n  mtu: 1500\n", "e.yaml:2: qp.mtu: 1500 is not one of 256, 512, 1024, 2048, 4096"},
+      {"qp:\n  mtu: 1500\n", "e.yaml:2: qp.mtu: 1500 is not one of 256, 512, 1024, 2048, 4096, auto"},
       {"qp: {ev_flush: maybe}\n", "e.yaml:1: qp.ev_flush: expected true or false, found 'maybe'"},
       {"profile: afpacket\n",
        "e.yaml:1: profile: 'afpacket' is not one of virtual, ring, vhost, memif, af_packet, af_xdp, pcap, "
@@ -118,7 +118,7 @@ TEST(EndpointConfig, PrintLoadsBackToTheSame) {
   const Result<EndpointConfig> r = load_endpoint_text(R"(
 profile: memif
 planes: [{device: "/run/a \"b\" \\c.sock", ip: "fd00::1"}, {device: /run/d.sock}]
-ev: {mode: generated, format: stev, count: 64, fields: [{width: 16, init: 0x100, mask: 0xf, min: 1, max: 15}]}
+ev: {mode: generated, format: stev, count: 30, fields: [{width: 16, init: 0x100, mask: 0xf, min: 1, max: 15}]}
 workload: {sweep: [64, 1M], pin_ev: 5, verify: false}
 eal: {args: [--log-level=8]}
 qp: {base_rtt_us: 7.25, dynamic_mpr: true}

@@ -85,7 +85,21 @@ TEST(Options, MistakesNameTheCommandLine) {
             "command line: planes[5].ip: not a key; keys look like qp.mtu or planes[0].ip\n");
   EXPECT_NE(said({"run", "-s", "[1"}).find("is not a YAML value"), std::string::npos);
   EXPECT_NE(said({"serve", "--loopback"}).find("--loopback"), std::string::npos);
+  EXPECT_EQ(said({"run", "--loopback", "--workers", "3", "-q", "2"}),
+            "mrc-endpoint: engine.workers: 3 workers for 2 QPs; a QP lives on one worker: use --workers 2, "
+            "or --qps 3 or "
+            "more\n");
+  for (const Args& args : {Args{"run"}, Args{"serve"}, Args{"serve", "--profile", "ring"}}) {
+    EXPECT_NE(said(args).find("has both ends in one process: use 'mrc-endpoint run --loopback'"),
+              std::string::npos);
+  }
+  EXPECT_NE(said({"run", "--loopback", "--profile", "vhost", "--device", "s"}).find("joins two processes"),
+            std::string::npos);
   EXPECT_NE(said({"walk"}).find("walk"), std::string::npos);
+}
+
+TEST(Options, AServingEndTakesItsQpsFromThePeer) {
+  EXPECT_EQ(config_of({"serve", "--profile", "vhost", "--device", "s", "--workers", "4"}).engine.workers, 4U);
 }
 
 TEST(Options, HelpIsNoError) {

@@ -79,6 +79,11 @@ TEST(Plan, EachIncompatibilityIsNamed) {
   };
   EXPECT_NE(said([](Offer& o) { o.mtu = 1024; }).find("qp.mtu is 4096 on one end and 1024"),
             std::string::npos);
+  EXPECT_NE(said([](Offer& o) {
+              o.mtu = 2048;
+              o.mtu_fixed = false;
+            }).find("qp.mtu is 4096 on one end, and the planes of the other carry at most 2048"),
+            std::string::npos);
   EXPECT_NE(said([](Offer& o) { o.addresses[0].push_back(o.addresses[0][0]); }).find("1 planes"),
             std::string::npos);
   EXPECT_NE(said([](Offer& o) { o.addresses[0][0].ip = *IpAddress::parse("10.0.0.2"); }).find("IP versions"),
@@ -92,6 +97,30 @@ TEST(Plan, EachIncompatibilityIsNamed) {
   EXPECT_NE(said([](Offer& o) { o.qps.push_back(o.qps[0]); }).find("1 QPs on one end and 2"),
             std::string::npos);
   EXPECT_NE(said([](Offer&) {}, 8192).find("target has 4096 bytes, 8192 are needed"), std::string::npos);
+}
+
+TEST(Plan, ThePathMtuIsTheSmallerOneUnlessAnEndInsists) {
+  struct Case {
+    std::uint16_t own;
+    bool own_fixed;
+    std::uint16_t peer;
+    bool peer_fixed;
+    std::uint16_t agreed;  // 0: refused
+  };
+  for (const Case& c : {Case{4096, false, 1024, false, 1024}, Case{1024, false, 4096, false, 1024},
+                        Case{2048, true, 4096, false, 2048}, Case{4096, false, 2048, true, 2048},
+                        Case{4096, true, 2048, false, 0}, Case{2048, false, 4096, true, 0},
+                        Case{1024, true, 1024, true, 1024}, Case{1024, true, 4096, true, 0}}) {
+    Offer own = offer(1);
+    Offer peer = offer(2);
+    own.mtu = c.own;
+    own.mtu_fixed = c.own_fixed;
+    peer.mtu = c.peer;
+    peer.mtu_fixed = c.peer_fixed;
+    for (const auto& agreed : {agree_mtu(own, peer), agree_mtu(peer, own)}) {  // both ends come to the same
+      EXPECT_EQ(agreed ? *agreed : 0, c.agreed) << c.own << " " << c.peer;
+    }
+  }
 }
 
 TEST(Plan, AnOfferBeyondTheLimitsIsRefusedBeforeMemoryIsTaken) {
@@ -117,6 +146,9 @@ TEST(Plan, EvProfilesOfTheConfiguration) {
   ASSERT_TRUE(standard) << standard.error().message;
   EXPECT_EQ(standard->size(), 128U);
   EXPECT_EQ(standard->planes(), 4U);
+  config::EndpointConfig three;
+  three.plane_count = 3;
+  EXPECT_EQ(build_ev_table(three, true, 1)->size(), 129U) << "equal shares";
   c.workload.pin_ev = 5;
   const Result<path::EvTable> pinned = build_ev_table(c, true, 1);
   ASSERT_TRUE(pinned) << pinned.error().message;
@@ -137,11 +169,14 @@ TEST(Plan, EvProfilesOfTheConfiguration) {
 
   config::EndpointConfig g;
   g.ev.mode = config::EvMode::kGenerated;
+  g.ev.count_auto = false;
   g.ev.count = 64;
   g.ev.fields = {{16, 16, 0xC000, 0, 63, 0x3F}};
   const Result<path::EvTable> made = build_ev_table(g, true, 1);
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->size(), 64U);
+  g.ev.count_auto = true;
+  EXPECT_EQ(build_ev_table(g, true, 1)->size(), 4 * 64U) << "all that the fields give, on each plane";
   g.ev.fields[0].init = 0x1FFFF;
   EXPECT_FALSE(build_ev_table(g, true, 1)) << "init beyond its width";
 }

@@ -35,6 +35,7 @@ RunResult good_run() {
   p.size_bytes = 65536;
   p.qps = 1;
   p.depth = 16;
+  p.path_mtu_bytes = 4096;
   p.duration_s = 1;
   p.messages_offered = 1000;
   p.messages_completed = 1000;
