@@ -27,7 +27,7 @@ def refused(vdev, netns, words, options):
 
 def over(link, driver, vdev, mtu, ip):
     options = ["--mtu", mtu, "--ip", ip]
-    result = lib.exchange(program, vdev("d0", mtu), vdev("d1", mtu), options, link.a, link.b, COUNT)
+    result = lib.exchange(program, vdev("d0", mtu), vdev("d0", mtu), options, link.a, link.b, COUNT)
     print(f"{driver}: MTU {mtu}, IPv{ip}: {result['returned']} frames returned, {result['foreign']} of the kernel's")
 
 

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 
+from netns_lib import Veth, inside, skip  # noqa: F401 (for the scripts)
+
 started = []
-namespaces = []
 directory = tempfile.mkdtemp(prefix="driver-")
 
 
@@ -22,19 +23,12 @@ def clean_up():
         if process.poll() is None:
             process.kill()
             process.wait()
-    for name in namespaces:
-        subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
     shutil.rmtree(directory, ignore_errors=True)
 
 
 # A test that meson or a person ends still cleans up.
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, lambda n, frame: sys.exit(128 + n))
-
-
-def skip(reason):
-    print("skipped:", reason)
-    sys.exit(77)
 
 
 def fail(reason):
@@ -50,7 +44,7 @@ class Process:
     """A program with its output in a file; `ready` waits for a line, `finish` for the end."""
 
     def __init__(self, args, netns=None):
-        self.args = (["ip", "netns", "exec", netns] if netns else []) + [str(a) for a in args]
+        self.args = inside(netns, *args)
         self.out = path(f"out-{len(started)}")
         with open(self.out, "w") as file:
             self.process = subprocess.Popen(self.args, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -101,44 +95,3 @@ def exchange(program, server_vdev, client_vdev, options=(), server_netns=None, c
     if code != 0 or pong_code != 0 or result["returned"] != count or result["corrupt"]:
         fail(f"ping {code}, pong {pong_code}: {ping.text()} {pong.text()}")
     return result
-
-
-def need_root():
-    if os.geteuid() != 0:
-        skip("needs root (network namespaces and raw sockets)")
-
-
-class Veth:
-    """Two network namespaces joined by a data link without addresses (the kernel would answer UDP/4791 itself) and a
-    management link with addresses."""
-
-    def __init__(self, mtu):
-        need_root()
-        unique = f"{os.getpid()}-{len(namespaces)}"
-        self.a, self.b = f"mrc-a-{unique}", f"mrc-b-{unique}"
-        for name in (self.a, self.b):
-            if subprocess.run(["ip", "netns", "add", name]).returncode != 0:
-                skip("the kernel refuses network namespaces")
-            namespaces.append(name)
-        self.link("d", mtu, addresses=False)
-        self.link("m", 1500, addresses=True)
-
-    def link(self, letter, mtu, addresses):
-        if subprocess.run(["ip", "-n", self.a, "link", "add", letter + "0", "type", "veth", "peer", "name", letter + "1",
-                           "netns", self.b]).returncode != 0:
-            skip("the kernel has no veth interfaces")
-        for netns, iface, host in ((self.a, letter + "0", 1), (self.b, letter + "1", 2)):
-            if addresses:
-                run("ip", "-n", netns, "addr", "add", f"10.213.0.{host}/24", "dev", iface)
-            else:
-                run("ip", "netns", "exec", netns, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{iface}/disable_ipv6")
-            run("ip", "-n", netns, "link", "set", "dev", iface, "mtu", mtu)
-            run("ip", "-n", netns, "link", "set", "dev", iface, "up")
-            run("ip", "-n", netns, "link", "set", "dev", "lo", "up")
-
-
-def run(*args):
-    done = subprocess.run([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        fail(f"{' '.join(map(str, args))}: {done.stdout}")
-    return done.stdout

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The endpoint in one process: over the virtual fabric with loss, over rings, its files, and what it says to mistakes.
 

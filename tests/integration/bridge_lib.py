@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A cable with a person in the middle: two endpoints in namespaces a and b, each plane led through a third one where Python
+forwards every frame, or does something else with it. Some ten thousand frames a second, so keep runs small."""
+import ctypes
+import os
+import select
+import socket
+import threading
+
+import netns_lib
+
+ETH_P_ALL, PACKET_OUTGOING, CLONE_NEWNET = 3, 4, 0x40000000
+
+
+def sockets_in(netns, ifaces):
+    """Raw sockets of another namespace: they stay there when the thread is back."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{netns}") as there:
+        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
+            netns_lib.skip(f"setns: {os.strerror(ctypes.get_errno())}")
+        out = []
+        for iface in ifaces:
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            s.bind((iface, ETH_P_ALL))
+            s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+            out.append(s)
+        libc.setns(home.fileno(), CLONE_NEWNET)
+        return out
+
+
+class Bridge:
+    """A netns_lib.Veth to the tests (.a, .b, .planes). `edit(plane, from_serve, frame)` returns the frames to pass on."""
+
+    def __init__(self, planes, mtu=1500):
+        self.a, self.b, self.c = (netns_lib.new_namespace(n) for n in "abc")
+        self.planes = planes
+        ends = []
+        for i in range(planes):
+            for netns, side in ((self.a, "l"), (self.b, "r")):
+                netns_lib.join(netns, f"d{i}", self.c, f"{side}{i}", mtu)
+                ends.append(f"{side}{i}")
+        netns_lib.join(self.a, "mgmt", self.b, "mgmt", 1500, (netns_lib.Veth.A + "/24", netns_lib.Veth.B + "/24"))
+        self.edit = lambda plane, from_serve, frame: (frame,)
+        self.error = None
+        self.sockets = sockets_in(self.c, ends)
+        self.wake = os.pipe()
+        self.thread = threading.Thread(target=self.loop, daemon=True)
+        self.thread.start()
+
+    def loop(self):
+        ends = {s.fileno(): i for i, s in enumerate(self.sockets)}
+        poll = select.poll()
+        for fd in (*ends, self.wake[0]):
+            poll.register(fd, select.POLLIN)
+        while True:
+            for fd, _ in poll.poll():
+                if fd == self.wake[0]:
+                    return
+                self.forward(ends[fd])
+
+    def forward(self, end):
+        for _ in range(64):
+            try:
+                frame, address = self.sockets[end].recvfrom(65536, socket.MSG_DONTWAIT)
+            except (BlockingIOError, OSError):
+                return
+            if address[2] == PACKET_OUTGOING:
+                continue
+            try:
+                out = self.edit(end // 2, end % 2 == 0, frame)
+            except Exception as error:  # noqa: BLE001 (shown by the test that waits)
+                self.error, out = error, (frame,)
+            for f in out:
+                try:
+                    self.sockets[end ^ 1].send(f)
+                except OSError:
+                    pass  # its end is gone
+
+    def close(self):
+        os.write(self.wake[1], b"x")
+        self.thread.join()
+        for s in self.sockets:
+            s.close()
+        if self.error is not None:
+            raise self.error

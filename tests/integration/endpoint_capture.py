@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The capture of a run as others read it: tshark for interfaces, nanoseconds, directions and comments, mrc-decode for every
+packet. One frame is damaged on its way, and stands in the receiver's file with the reason why it was dropped.
+
+endpoint_capture.py MRC_ENDPOINT MRC_DECODE [CASE...]"""
+import collections
+import json
+import shutil
+import subprocess
+import sys
+import time
+
+import endpoint_lib as lib
+from bridge_lib import Bridge
+from endpoint_lib import Interfaces, Pair, check, check_verified
+
+program, decoder = sys.argv[1:3]
+
+
+def decode(file):
+    done = subprocess.run([decoder, "--json", file], capture_output=True, text=True)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def fields(file, *names):
+    words = [w for n in names for w in ("-e", n)]
+    out = subprocess.run(["tshark", "-r", file, "-T", "fields", "-E", "separator=|", *words], capture_output=True, text=True,
+                         check=True).stdout
+    return [line.split("|") for line in out.splitlines()]
+
+
+def a_pair():
+    if shutil.which("tshark") is None:
+        lib.skip("no tshark; apt-get install tshark")
+    bridge = Bridge(2)
+    count = iter(range(1 << 30))
+
+    def damage(plane, from_serve, frame):
+        data = not from_serve and len(frame) > 1000
+        return (frame[:300] + b"\xff\xee" + frame[302:],) if data and next(count) == 60 else (frame,)
+    bridge.edit = damage
+    begin = time.time_ns()
+    files = {role: lib.path(f"{role}.pcapng") for role in ("serve", "run")}
+    p = Pair(program, ["-s", 10000, "-n", 40, "--capture", files["run"]],
+             ["--capture", files["serve"], "--set", "capture.snap_bytes=4096"], link=Interfaces(bridge))
+    ran, served = p.finish()
+    bridge.close()
+    check_verified(ran, served, 40)
+    for role, result in (("run", ran), ("serve", served)):
+        rows = fields(files[role], "frame.interface_name", "frame.time_epoch", "frame.packet_flags_direction", "frame.comment",
+                      "frame.len", "frame.cap_len", "udp.dstport")
+        planes = result["phases"][0]["planes"]
+        seen = collections.Counter((row[0], row[2]) for row in rows)
+        for plane in planes:
+            name = plane["port"]
+            # What comes and goes after the result was made is in the file too.
+            for direction, counted in (("0x00000001", plane["rx_pkts"]), ("0x00000002", plane["tx_pkts"])):
+                got = seen[(name, direction)]
+                check(0 < counted <= got <= 2 * counted + 50, f"{role}: {name} direction {direction}: {got} in the file, {counted} counted")
+        check(len({row[0] for row in rows}) == 2, "an interface a plane")
+        check(all(row[6] == "4791" for row in rows), "everything is UDP/4791")
+        times = [row[1].split(".") for row in rows]
+        check(all(len(t[1]) == 9 for t in times) and any(not t[1].endswith("000") for t in times), "nanoseconds")
+        ns = [int(s) * 10**9 + int(f) for s, f in times]
+        check(begin <= min(ns) and max(ns) <= time.time_ns(), "the times are those of the run")
+        by_interface = collections.defaultdict(list)
+        for row, t in zip(rows, ns):
+            by_interface[row[0], row[2]].append(t)
+        check(all(t == sorted(t) for t in by_interface.values()), "in order on each interface and direction")
+        code, packets = decode(files[role])
+        check(len(packets) == len(rows), f"mrc-decode reads {len(packets)} of {len(rows)} packets")
+        print(f"ok: {role}: {len(rows)} packets, both planes and directions, nanoseconds, read by tshark and mrc-decode ({code})")
+    dropped = [row for row in fields(files["serve"], "frame.comment", "frame.packet_flags_direction", "frame.number") if row[0]]
+    # Its loss makes the requestor give up others as well, which then arrive twice.
+    reasons = collections.Counter(row[0] for row in dropped)
+    counted = {f"drop: {reason}": n for reason, n in served["phases"][0]["drops"].items()}
+    check(reasons["drop: icrc"] == 1 and all(row[1] == "0x00000001" for row in dropped), f"comments: {dropped}")
+    check(set(reasons) == set(counted) and all(reasons[r] >= n for r, n in counted.items()), f"{reasons}, counted {counted}")
+    _, packets = decode(files["serve"])
+    bad = [i for i, packet in enumerate(packets, 1) if packet.get("icrc", {}).get("ok") is False]
+    at = [int(row[2]) for row in dropped if row[0] == "drop: icrc"]
+    check(bad == at, f"mrc-decode finds a bad ICRC in packets {bad}, the comment is at {at}")
+    check(max(int(row[0]) for row in fields(files["run"], "frame.cap_len")) == 256, "256 bytes of each frame are kept by default")
+    print("ok: the damaged frame is there with its reason, and mrc-decode agrees")
+
+
+def drops_only():
+    bridge = Bridge(1)
+    count = iter(range(1 << 30))
+    bridge.edit = lambda plane, from_serve, frame: (
+        (frame[:-1] + bytes([frame[-1] ^ 1]),) if not from_serve and len(frame) > 1000 and next(count) % 50 == 49 else (frame,))
+    file = lib.path("drops.pcapng")
+    p = Pair(program, ["-s", 10000, "-n", 40], ["--capture", file, "--set", "capture.drops_only=true"],
+             link=Interfaces(bridge))
+    ran, served = p.finish()
+    bridge.close()
+    check_verified(ran, served, 40)
+    comments = collections.Counter(row[0] for row in fields(file, "frame.comment"))
+    wanted = {f"drop: {reason}": n for reason, n in served["phases"][0]["drops"].items()}
+    check(wanted.get("drop: icrc", 0) > 0 and comments == wanted, f"{comments}, counted {wanted}")
+    print("ok: only what was dropped:", dict(comments))
+
+
+def loopback():
+    file = lib.path("c.pcapng")
+    lib.run(0, program, "run", "--loopback", "--idle", "yield", "-s", 4096, "-n", 100, "--capture", file, "--json",
+            lib.path("l.json"))
+    result = lib.load_result("l.json")
+    for name, of in (("run's", file + ".run"), ("serve's", file)):
+        _, packets = decode(of)
+        data = [p for p in packets if p["op"].startswith("RDMA Write") or p["op"].startswith("WRITE")]
+        check(len(data) == 100, f"{name}: {len(data)} Writes of {len(packets)} packets: {packets[0]['op']}")
+    check(result["phases"][0]["engine"]["capture_lost"] == 0, "frames were lost to the capture")
+    print("ok: loopback: each end's file has the 100 Writes")
+
+
+def cannot_be_written():
+    text = lib.run(2, program, "run", "--loopback", "-s", 64, "-n", 10, "--capture", "/nonexistent/c.pcapng")
+    check("/nonexistent/c.pcapng" in text and "No such file" in text, text)
+    print("ok: a file that cannot be written is an error at the start")
+
+
+lib.run_cases(a_pair, drops_only, loopback, cannot_be_written, programs=2)
