@@ -66,8 +66,9 @@ void BM_Choose(benchmark::State& state) {
   const Time now = Time{} + mrc::seconds(1);
   if (scenario == kHalfBad)
     for (EvIndex ev = 0; ev < table->size(); ++ev)
-      if (ev / 4 % 2 == 0) set.on_loss(ev, mrc::path::EvCause::kLoss, now);
-  for (EvIndex ev = 0; ev < table->size(); ++ev) set.on_delivered(ev, now + mrc::nanoseconds(ev));
+      if (ev / 4 % 2 == 0) set.on_loss(ev, mrc::path::EvCause::kLoss, now, now);
+  for (EvIndex ev = 0; ev < table->size(); ++ev)
+    set.on_delivered(ev, now + mrc::nanoseconds(ev), now + mrc::nanoseconds(ev));
 
   double limit_s = 0;
   double choice_s = 0;

@@ -14,7 +14,8 @@ using fabric::DropReason;
 using fabric::Kind;
 
 constexpr std::array<const char*, transport::kRtxCauses> kCauseNames = {
-    "trimmed", "no resource", "out of window", "inferred loss", "EV flush", "ACK timeout", "tail repeat"};
+    "trimmed",  "no resource", "out of window", "inferred loss",
+    "EV flush", "ACK timeout", "tail repeat",   "plane down"};
 
 /// Rounds trips that a repair may take when the thread is never away: D8's covering SACK, D9's flush of what
 /// was sent meanwhile, one more loss of a retransmission.

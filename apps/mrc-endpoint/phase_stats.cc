@@ -14,7 +14,7 @@ using report::delta;
 
 constexpr std::array<const char*, transport::kRtxCauses> kCauses{
     "nack_trimmed", "nack_resource", "nack_window", "inferred_loss",
-    "ev_flush",     "ack_timeout",   "tail_repeat"};
+    "ev_flush",     "ack_timeout",   "tail_repeat", "plane_down"};
 
 const char* name_of(path::EvState s) {
   switch (s) {

@@ -10,23 +10,28 @@ namespace mrc {
 
 enum class Defect : std::uint8_t {
   kNone,
-  kAckBeforePlaced,   ///< Transport ACK for what was received and is not in memory yet (D4)
-  kAcceptDuplicate,   ///< a duplicate above the hole is placed again (3.2)
-  kForgetWrap,        ///< arriving PSNs are compared as plain numbers
-  kSackBaseOffByOne,  ///< sack_offset is one too large (D5)
-  kIgnoreMpr,         ///< one packet beyond the PSN window (D2)
-  kIgnoreWimmLimit,   ///< WriteIMMs beyond the peer's limit (D15)
-  kDeliverEarly,      ///< an immediate is delivered before earlier messages are in memory (D15)
-  kSameEv,            ///< a retransmission takes the EV it was lost on (D10)
-  kCompleteTwice,     ///< a completion is reported again (D17)
-  kSackCompletes,     ///< a SACK completes a work request (2.5)
-  kLoseTimer,         ///< no ACK timer after cack advanced (D13)
-  kUnchargeTwice,     ///< a lost packet leaves inflight twice (D7)
-  kCountDuplicates,   ///< rcvd_bytes counts duplicates (3.2)
-  kNoReordering,      ///< loss is inferred without the reordering allowance (D8)
-  kKeepRetryCount,    ///< the retry count survives progress (D13)
-  kCountOldSack,      ///< an old SACK's rcvd_bytes is subtracted again (D6)
-  kWrongOffset,       ///< a retransmission reads the payload of the next packet (2.4)
+  kAckBeforePlaced,    ///< Transport ACK for what was received and is not in memory yet (D4)
+  kAcceptDuplicate,    ///< a duplicate above the hole is placed again (3.2)
+  kForgetWrap,         ///< arriving PSNs are compared as plain numbers
+  kSackBaseOffByOne,   ///< sack_offset is one too large (D5)
+  kIgnoreMpr,          ///< one packet beyond the PSN window (D2)
+  kIgnoreWimmLimit,    ///< WriteIMMs beyond the peer's limit (D15)
+  kDeliverEarly,       ///< an immediate is delivered before earlier messages are in memory (D15)
+  kSameEv,             ///< a retransmission takes the EV it was lost on (D10)
+  kCompleteTwice,      ///< a completion is reported again (D17)
+  kSackCompletes,      ///< a SACK completes a work request (2.5)
+  kLoseTimer,          ///< no ACK timer after cack advanced (D13)
+  kUnchargeTwice,      ///< a lost packet leaves inflight twice (D7)
+  kCountDuplicates,    ///< rcvd_bytes counts duplicates (3.2)
+  kNoReordering,       ///< loss is inferred without the reordering allowance (D8)
+  kKeepRetryCount,     ///< the retry count survives progress (D13)
+  kCountOldSack,       ///< an old SACK's rcvd_bytes is subtracted again (D6)
+  kWrongOffset,        ///< a retransmission reads the payload of the next packet (2.4)
+  kDataOnSilentPlane,  ///< a plane that is DOWN goes on carrying data (D9)
+  kDownLastPlane,      ///< the last usable plane may go DOWN (D9)
+  kIgnorePeerPorts,    ///< data goes on to ports that the peer calls down (D19)
+  kShrinkRefuses,      ///< a responder that shrinks its window refuses what it promised (D16)
+  kNoPlaneFlush,       ///< what is under way on a plane that falls silent waits for its own verdicts (D9)
   kCount
 };
 

@@ -136,8 +136,8 @@ void describe(V& v, QpConfig& c) {
   v.choice("rtx_class", c.policy.rtx_class, kDataClasses, "DSCP class of retransmitted data");
   v.integer("ev_min_active", c.policy.ev.ev_min_active, {1, kMaxEvs},
             "EVs that stay in use whatever happens");
-  v.micros("ev_probe_interval_us", c.policy.ev.probe_interval, 1, 1e7,
-           "reliability probe on each EV assumed bad");
+  v.micros("ev_probe_interval_us", c.policy.ev.probe_interval, 0, 1e7,
+           "first wait between probes on an EV assumed bad; 0: follows the RTT");
 }
 
 template <class V>

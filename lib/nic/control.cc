@@ -156,6 +156,7 @@ Result<void> modify(WorkerCore& w, QpHome& home, transport::QpState to, const tr
   home.templates = std::move(templates);
   if ((mask & transport::kAttrAv) != 0) {
     for (std::size_t p = 0; p < w.nic.config.planes.size(); ++p) home.peer_ips[p] = peer[p].ip;
+    meet_peer(w, home);
   }
   home.dest_qpn = home.qp.attributes().dest_qpn;
   w.touch(home);
@@ -336,6 +337,43 @@ Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
     s.ev_counters = home->qp.ev_set().counters();
   });
   return s;
+}
+
+Result<void> Nic::set_ev_state(std::uint32_t qpn, path::EvIndex ev, path::EvState state) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  Result<void> result = no_qp(qpn);
+  if (w == nullptr) return result;
+  if (state != path::EvState::kGood && state != path::EvState::kDenied) {
+    return Error{"EV state: a controller sets GOOD or DENIED, the others follow from what is measured"};
+  }
+  on_worker(*w, [&] {
+    QpHome* home = w->find(qpn);
+    if (home == nullptr) return;
+    if (ev >= home->evs->size()) {
+      result = Error{"EV " + std::to_string(ev) + ": the profile of QP " + std::to_string(qpn) + " has " +
+                     std::to_string(home->evs->size()) + ", from 0"};
+      return;
+    }
+    home->qp.ev_set().set_state(ev, state, time_of(*w));
+    w->touch(*home);
+    result = Result<void>();
+  });
+  return result;
+}
+
+Result<EvEvents> Nic::poll_ev_events(std::uint32_t qpn, std::size_t most) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  Result<EvEvents> result = no_qp(qpn);
+  if (w == nullptr) return result;
+  EvEvents out;
+  out.events.resize(most);
+  on_worker(*w, [&] {
+    QpHome* home = w->find(qpn);
+    if (home == nullptr) return;
+    out.events.resize(home->qp.ev_set().poll_events(out.events, out.dropped));
+    result = out;
+  });
+  return result;
 }
 
 WorkerStats Nic::snapshot(unsigned worker) {

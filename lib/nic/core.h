@@ -22,6 +22,7 @@
 #include "nic/port_stage.h"
 #include "nic/stats.h"
 #include "nic/timer_wheel.h"
+#include "transport/port_status.h"
 #include "transport/qp.h"
 #include "wire/encode.h"
 #include "wire/frame.h"
@@ -82,6 +83,18 @@ struct CcGroup {
   SlotRing blocked;
 };
 
+/// The addresses of a peer, by plane.
+using PeerIps = std::array<IpAddress, kMaxPlanes>;
+
+/// Constant lengths: two loads and a compare, no call.
+inline bool same_ip(const IpAddress& ip, bool v6, const std::uint8_t* wanted) {
+  if (ip.v6 != v6) return false;
+  return v6 ? std::memcmp(ip.bytes.data(), wanted, 16) == 0 : std::memcmp(ip.bytes.data(), wanted, 4) == 0;
+}
+inline bool is_from(const IpAddress& ip, std::span<const std::uint8_t> frame, const wire::FrameView& f) {
+  return same_ip(ip, f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
+}
+
 /// A QP where it lives: the state machine and what its host knows of it.
 struct QpHome {
   QpHome(std::uint32_t number, const QpParams& params, std::shared_ptr<cc::Qpcc> controller,
@@ -107,9 +120,9 @@ struct QpHome {
   CcGroup* group = nullptr;  ///< null: the controller is ours alone
   const std::shared_ptr<const path::EvTable> evs;
   transport::Qp qp;
-  std::vector<EvStats> ev_stats;                 ///< by EV index
-  std::vector<wire::HeaderTemplate> templates;   ///< by plane; empty until the peer's address is set
-  std::array<IpAddress, kMaxPlanes> peer_ips{};  ///< by plane; all zero until it is set
+  std::vector<EvStats> ev_stats;                ///< by EV index
+  std::vector<wire::HeaderTemplate> templates;  ///< by plane; empty until the peer's address is set
+  PeerIps peer_ips{};                           ///< all zero until it is set
 };
 
 /// An mbuf on its way between workers, with the plane it belongs to.
@@ -158,6 +171,21 @@ struct WorkerPort {
   std::uint32_t rx_depth = kDeepestRxQueue;
   Time mark;
   std::uint32_t since_mark = 0;
+};
+
+/// A peer as one worker speaks to it outside of QPs: what it tells of our ports (D19).
+struct PeerLink {
+  PeerIps ips{};                                ///< who it is
+  std::vector<wire::HeaderTemplate> templates;  ///< by plane
+  std::shared_ptr<const path::EvTable> evs;
+  transport::PortReport report;
+  std::size_t next_ev = 0;
+};
+
+/// What a peer told of its ports, to any worker.
+struct PeerEntry {
+  PeerIps ips{};
+  transport::PeerPorts ports;
 };
 
 /// A control call on its way to a running worker.
@@ -220,6 +248,9 @@ struct WorkerCore {
   Duration gap_debt;  ///< time to be present before the next absence counts (D13)
   Time next_link_poll;
   WorkerStats stats;
+  std::vector<PeerLink> peer_links;
+  Time reports_due = Time::never();
+  std::uint32_t peers_seen = 0;  ///< NicCore::peers_version whose content our QPs know
 
   /// What arrived at our receive queues before this is handled or handed over; for the other workers (D13).
   alignas(64) std::atomic<std::int64_t> drained_ns{0};
@@ -269,6 +300,14 @@ struct NicCore {
   std::uint32_t id = 0;              ///< names the pools
   /// By plane, written by the worker that asks the port: control calls of a port are for one thread.
   std::array<std::atomic<bool>, kMaxPlanes> link_up;
+  // Port status (D19), for all workers: requests and answers arrive wherever the port steers them. Seldom
+  // written; the datapath only tries the lock, since what it misses is told again within a millisecond.
+  std::mutex peers_entry;
+  std::vector<PeerEntry> peers;
+  std::atomic<std::uint32_t> peers_version{0};
+  std::atomic<std::uint32_t> next_request_id{0};
+  static constexpr std::size_t kAnswers = 64;
+  std::array<std::atomic<std::uint32_t>, kAnswers> answered{};  ///< 0x10000 | request id, by id
 };
 
 inline void WorkerCore::end_stage(Stage stage) {
@@ -313,6 +352,12 @@ void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t 
 /// Endpoint Requests: EV probes and port status updates are answered in the control class.
 wire::DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
                                  const wire::FrameView& view);
+/// A QP knows its peer: its worker tells that peer of our ports from now on, and the QP what the peer told.
+void meet_peer(WorkerCore& w, QpHome& home);
+/// A link changed: every peer is to be told.
+void ports_changed(WorkerCore& w, Time now);
+/// Sends what is due to be told, and tells our QPs what peers told. Cheap when there is nothing.
+void run_reports(WorkerCore& w, Time now);
 /// ARP and neighbour solicitations. True: it was one for us, answered or counted as lost.
 bool answer_neighbours(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame);
 

@@ -98,6 +98,11 @@ class Nic {
   Result<void> destroy_qp(std::uint32_t qpn);
   Result<QpSnapshot> query_qp(std::uint32_t qpn);
 
+  /// MODIFY_EV_STATE (5.5): DENIED takes an EV of the QP out for good, GOOD gives it back.
+  Result<void> set_ev_state(std::uint32_t qpn, path::EvIndex ev, path::EvState state);
+  /// The oldest transitions of the QP's EVs that were not read yet, at most `most` (5.6).
+  Result<EvEvents> poll_ev_events(std::uint32_t qpn, std::size_t most);
+
   /// Our address of a plane, as the peer must write it into its PeerPlane: depends on the worker.
   [[nodiscard]] PeerPlane address(unsigned worker, unsigned plane) const;
 

@@ -35,11 +35,6 @@ bool linearize(WorkerCore& w, const rte_mbuf* m, Bytes& out) {
   return at == m->pkt_len;
 }
 
-/// Constant lengths: two loads and a compare, no call.
-bool same_ip(const IpAddress& ip, bool v6, const std::uint8_t* wanted) {
-  if (ip.v6 != v6) return false;
-  return v6 ? std::memcmp(ip.bytes.data(), wanted, 16) == 0 : std::memcmp(ip.bytes.data(), wanted, 4) == 0;
-}
 bool is_for_us(const PlanePort& plane, Bytes frame, const FrameView& f) {
   if (std::memcmp(frame.data(), plane.mac.bytes.data(), 6) != 0) return false;
   const std::uint8_t* dst = frame.data() + f.ip_offset + (f.ipv6 ? 24 : 16);
@@ -48,10 +43,6 @@ bool is_for_us(const PlanePort& plane, Bytes frame, const FrameView& f) {
   }
   return false;
 }
-bool is_from_peer(const QpHome& home, std::size_t plane, Bytes frame, const FrameView& f) {
-  return same_ip(home.peer_ips[plane], f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
-}
-
 bool receives(const transport::Qp& qp) {
   return qp.state() == transport::QpState::kRtr || qp.state() == transport::QpState::kRts;
 }
@@ -198,7 +189,7 @@ DropReason deliver(WorkerCore& w, const Arrival& a, Time now) {
   const FrameView& f = a.f;
   QpHome* home = w.find(f.dqp);
   if (home == nullptr) return DropReason::kUnknownQp;
-  if (!is_from_peer(*home, a.plane, a.frame, f)) return DropReason::kNotForUs;
+  if (!is_from(home->peer_ips[a.plane], a.frame, f)) return DropReason::kNotForUs;
   const wire::RxMeta meta{now, f.entropy, static_cast<std::uint8_t>(a.plane), f.ce, f.trim};
   DropReason r = DropReason::kNone;
   if (f.trim != wire::Trim::kNone) {  // no ICRC is left to check (1.14)

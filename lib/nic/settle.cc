@@ -189,12 +189,14 @@ void deliver_completions(WorkerCore& w) {
 void poll_links(WorkerCore& w, Time now) {
   if (now < w.next_link_poll) return;
   w.next_link_poll = now + w.nic.config.link_poll_interval;
+  bool changed = false;
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
     WorkerPort& port = w.ports[p];
     if (port.asks_link) w.nic.link_up[p].store(ask_link(w.nic.config.planes[p]), std::memory_order_relaxed);
     const bool up = w.nic.link_up[p].load(std::memory_order_relaxed);
     if (up == port.up) continue;
     port.up = up;
+    changed = true;
     if (!up) {  // as if lost on the wire; what goes stale here would only delay what comes after
       const auto staged = port.stage.staged();
       w.stats.ports[p].tx_abandoned += staged.size();
@@ -207,6 +209,7 @@ void poll_links(WorkerCore& w, Time now) {
       w.touch(*home);
     }
   }
+  if (changed) ports_changed(w, now);
 }
 
 }  // namespace mrc::nic

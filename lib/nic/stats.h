@@ -57,9 +57,10 @@ struct WorkerStats {
   std::uint64_t polls_idle = 0;
   std::uint64_t poll_gaps = 0;  ///< gaps that moved deadlines (D13)
   std::uint64_t timers_fired = 0;
-  std::uint64_t delivered = 0;  ///< packets that a Qp used; what it refused is among the drops
-  std::uint64_t neighbour = 0;  ///< ARP and neighbour solicitations answered
-  std::uint64_t endpoint = 0;   ///< Endpoint Requests answered
+  std::uint64_t delivered = 0;     ///< packets that a Qp used; what it refused is among the drops
+  std::uint64_t neighbour = 0;     ///< ARP and neighbour solicitations answered
+  std::uint64_t endpoint = 0;      ///< Endpoint Requests answered, and Responses
+  std::uint64_t port_reports = 0;  ///< Port Status Updates sent, repeats included (D19)
   std::uint64_t handed_out = 0;
   std::uint64_t handed_in = 0;
   std::uint64_t handed_out_dropped = 0;  ///< the home worker's ring was full
@@ -82,6 +83,12 @@ struct QpSnapshot {
   std::vector<EvStats> evs;
   std::vector<path::EvState> ev_states;
   path::EvSetCounters ev_counters;
+};
+
+/// What became of a QP's EVs, oldest first (5.6).
+struct EvEvents {
+  std::vector<path::EvSet::Event> events;
+  std::uint64_t dropped = 0;  ///< since the last call, for want of room
 };
 
 /// mbufs of the Nic's own pools that are neither free nor staged. 0 once ports and peers are drained:

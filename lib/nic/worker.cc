@@ -98,6 +98,7 @@ std::size_t Worker::iterate(Time now, bool real_time) {
   w.end_stage(Stage::kPosts);
   std::size_t packets = receive_all(w, now);
   poll_links(w, now);
+  run_reports(w, now);
   settle(w);
   run_timers(w, drained_until(w), now);
   settle(w);

@@ -15,9 +15,12 @@ Result<void> EvSetConfig::check(std::size_t ev_count) const {
   if (base_rtt.ns <= 0)
     return Error{"base_rtt is " + std::to_string(base_rtt.ns) +
                  " ns; it must be above 0: set the unloaded RTT"};
-  if (probe_interval.ns <= 0)
+  if (probe_interval.ns < 0)
     return Error{"probe_interval is " + std::to_string(probe_interval.ns) +
-                 " ns; it must be above 0, or an ASSUMED_BAD EV never returns: use a few base RTTs"};
+                 " ns; it must be 0 (growing with the RTT) or above: use a few base RTTs"};
+  if (active_evs > ev_count)
+    return Error{"active_evs is " + std::to_string(active_evs) + " but the profile has " +
+                 std::to_string(ev_count) + " EVs: lower it, or set 0 for all"};
   if (max_return_successes < 1) return Error{"max_return_successes is 0; it must be 1 or more"};
   if (event_capacity < 1) return Error{"event_capacity is 0; it must be 1 or more"};
   return {};
@@ -29,6 +32,8 @@ EvSet::EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, st
   const std::size_t count = table_->size();
   list_.resize(count);
   state_.assign(count, EvState::kGood);
+  place_.assign(count, kInSet);
+  if (config_.rtt_reroute) rtts_.assign(count, EvRtt{});
   proof_.assign(count, Time{});
   newest_.fill(kNoEv);
   health_.assign(count, Health{});
@@ -47,7 +52,9 @@ EvSet::EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, st
     Plane& plane = planes_[(*table_)[i].port];
     list_[plane.begin + plane.size++] = static_cast<EvIndex>(i);
     ++plane.good;
+    plane.quota = plane.in_set = plane.size;
   }
+  if (config_.active_evs != 0 && config_.selector == Selector::kMrc) fill_active_set();
   // QPs of one host must not march over the planes in step.
   last_plane_ = static_cast<std::uint8_t>(rng_.below(table_->planes()));
   refresh_usable();
@@ -85,7 +92,7 @@ EvIndex EvSet::take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now)
 // one with the newest proof of all is known; only when it may not serve are the others looked at.
 EvIndex EvSet::newest_proof_on(std::size_t port, EvIndex exclude) const {
   const EvIndex known = newest_[port];
-  if (known == kNoEv || (known != exclude && state_[known] == EvState::kGood)) return known;
+  if (known == kNoEv || (known != exclude && state_[known] == EvState::kGood && listed(known))) return known;
   const Plane& plane = planes_[port];
   EvIndex best = kNoEv;
   Time newest{};
@@ -157,20 +164,40 @@ EvIndex EvSet::oldest_verdict(std::uint32_t planes, EvIndex exclude) const {
   return best;
 }
 
-// D9: nothing usable. ASSUMED_BAD ones serve, at most one packet per base RTT; DENIED never.
+// GOOD EVs first (SKIPs if there are none), then the one condemned longest ago.
+EvChoice EvSet::fallback_among(std::uint32_t planes, EvIndex exclude, Time now) {
+  for (std::uint32_t left = planes & populated(); left != 0;) {
+    const std::uint8_t port = rotate(left);
+    if (const EvIndex ev = take(planes_[port], exclude, now); ev != kNoEv) return {ev, port, true};
+    left &= ~(1U << port);
+  }
+  const EvIndex ev = oldest_verdict(planes, exclude);
+  return ev == kNoEv ? EvChoice{} : EvChoice{ev, (*table_)[ev].port, true};
+}
+
+// D9: nothing usable. What has no SKIP left either takes GOOD EVs of planes that fell silent, then
+// ASSUMED_BAD ones, and planes that the peer calls down come last: one packet a base RTT. DENIED never.
 EvChoice EvSet::choose_fallback(Time now, std::uint32_t free_ports, EvIndex exclude) {
   if (now < next_fallback()) return {};
-  EvIndex ev = oldest_verdict(free_ports & port_up_, exclude);
-  if (ev == kNoEv) ev = oldest_verdict(free_ports & port_up_, kNoEv);
-  if (ev == kNoEv) return {};
+  const std::uint32_t free = free_ports & port_up_;
+  const std::uint32_t near = free & reachable();
+  EvChoice choice;
+  for (const EvIndex except : {exclude, kNoEv}) {
+    choice = fallback_among(near & silent_ & populated(), except, now);
+    if (choice.ev == kNoEv) choice = fallback_among(near, except, now);
+    if (choice.ev == kNoEv) choice = fallback_among(free & ~near, except, now);
+    if (choice.ev != kNoEv || exclude == kNoEv) break;
+  }
+  if (choice.ev == kNoEv) return {};
   last_fallback_ = now;
-  health_[ev].last_fallback = now;
+  health_[choice.ev].last_fallback = now;
   ++counters_.fallback_picks;
-  return {ev, (*table_)[ev].port, true};
+  return choice;
 }
 
 Time EvSet::next_fallback() const {
-  if (usable_planes_ != 0 || oldest_verdict(port_up_, kNoEv) == kNoEv) return Time::never();
+  if (usable_planes_ != 0) return Time::never();
+  if ((populated() & port_up_) == 0 && oldest_verdict(port_up_, kNoEv) == kNoEv) return Time::never();
   return last_fallback_ == Time{} ? Time{} : last_fallback_ + config_.base_rtt;
 }
 
@@ -180,12 +207,24 @@ EvChoice EvSet::choose_for_control(std::uint32_t free_ports, std::uint8_t port) 
        {usable_planes_ & free_ports & wanted, usable_planes_ & free_ports & ~wanted}) {
     if (planes == 0) continue;
     EvIndex ev = newest_proof(planes, kNoEv);
-    if (ev == kNoEv) ev = list_[planes_[static_cast<std::size_t>(__builtin_ctz(planes))].begin];
+    if (ev == kNoEv) {  // nothing is proven: in turn, so that one dead path does not eat every answer
+      std::uint32_t left = planes;
+      for (auto n = reverse_turn_ % static_cast<std::uint32_t>(__builtin_popcount(planes)); n > 0; --n)
+        left &= left - 1;
+      const Plane& plane = planes_[static_cast<std::size_t>(__builtin_ctz(left))];
+      ev = list_[plane.begin + reverse_turn_ / 3 % plane.size];
+      ++reverse_turn_;
+    }
     return {ev, (*table_)[ev].port, false};
   }
   // An answer is worth sending even over a doubtful path: silence would condemn the peer's paths too.
-  for (const std::uint32_t planes : {free_ports & port_up_ & wanted, free_ports & port_up_ & ~wanted})
-    if (const EvIndex ev = oldest_verdict(planes, kNoEv); ev != kNoEv) return {ev, (*table_)[ev].port, true};
+  for (const std::uint32_t planes : {free_ports & port_up_ & wanted, free_ports & port_up_ & ~wanted}) {
+    EvIndex ev = newest_proof(planes & populated(), kNoEv);
+    if (ev == kNoEv) ev = oldest_verdict(planes, kNoEv);
+    if (ev == kNoEv && (planes & populated()) != 0)
+      ev = list_[planes_[static_cast<std::size_t>(__builtin_ctz(planes & populated()))].begin];
+    if (ev != kNoEv) return {ev, (*table_)[ev].port, true};
+  }
   return {};
 }
 

@@ -47,6 +47,13 @@ struct Avoid {
   int port = -1;  ///< prefer another plane when one is usable; -1: none
 };
 
+/// What a loss without trim notice led to (D9).
+struct LossVerdict {
+  bool bad = false;  ///< the EV is ASSUMED_BAD now
+  Time plane_down_since =
+      Time::never();  ///< its plane went DOWN: the first of the losses that show it left then
+};
+
 /// Counters of one set. Monotone; the owner reads them.
 struct EvSetCounters {
   std::uint64_t skip_marks = 0;
@@ -54,7 +61,11 @@ struct EvSetCounters {
   std::uint64_t assumed_bad = 0;
   std::uint64_t recovered = 0;
   std::uint64_t floor_hits = 0;      ///< demotion refused by ev_min_active
-  std::uint64_t fallback_picks = 0;  ///< choices of an EV that was not GOOD
+  std::uint64_t fallback_picks = 0;  ///< choices of an EV that was not GOOD, or of a plane that is DOWN
+  std::uint64_t planes_down = 0;     ///< planes given up because they fell silent (D9)
+  std::uint64_t planes_up = 0;       ///< of these, back
+  std::uint64_t replaced = 0;        ///< a backup took the place of an EV that left the active set
+  std::uint64_t passed_over = 0;     ///< an EV rested because its RTT stood out (RTT rerouting)
 };
 
 /// Who picks the EV. kMrc: the specification's selector with its states, all this class is about. The others
@@ -64,15 +75,20 @@ enum class Selector : std::uint8_t { kMrc, kOblivious, kBitmap, kScore, kReps, k
 
 /// Thresholds of the verdicts. Durations are nanoseconds of the caller's clock.
 struct EvSetConfig {
-  std::uint32_t ev_min_active = 1;            ///< demotion needs (GOOD + SKIP) - 1 >= this; <= table size
-  Duration base_rtt = microseconds(10);       ///< paces the fallback and the recovery probes (D9)
-  Duration probe_interval = milliseconds(1);  ///< wait after each probe on an ASSUMED_BAD EV; > 0
-  Duration probe_backoff_max{};  ///< > probe_interval: the wait doubles up to this (D9); else fixed interval
-  bool trimming = true;          ///< false: a first loss within 8 base RTTs is forgiven (D9)
+  std::uint32_t ev_min_active = 1;       ///< demotion needs (GOOD + SKIP) - 1 >= this; <= table size
+  Duration base_rtt = microseconds(10);  ///< paces the fallback and the recovery probes (D9)
+  Duration
+      probe_interval{};  ///< first wait after a probe; 0: D9's, an answer's time and then 2, 4, 8 base RTTs
+  Duration probe_backoff_max =
+      milliseconds(10);    ///< the wait doubles up to this; below the first: it is fixed
+  bool plane_rule = true;  ///< D9. Planes go DOWN when they fall silent; false: EVs are judged one by one
+  bool trimming = true;    ///< false: a first loss within 8 base RTTs is forgiven (D9)
   std::uint8_t max_return_successes = 8;  ///< ceiling of the probe answers a relapsing EV needs; >= 1
   std::uint32_t event_capacity = 256;     ///< events kept until polled; >= 1
   bool report_skips = false;              ///< also report transitions into and out of SKIP
   Selector selector = Selector::kMrc;
+  std::uint32_t active_evs = 0;  ///< EVs in rotation, the same number a plane; the rest are backups. 0: all
+  bool rtt_reroute = false;      ///< rest an EV whose RTT stands out against its plane's others
 
   /// What does not fit a table of `ev_count` entries, in words for a person.
   [[nodiscard]] Result<void> check(std::size_t ev_count) const;
@@ -108,9 +124,9 @@ class EvSet {
   /// the one with the newest proof of delivery (D10). kNoEv also while the only other EVs wait for their
   /// port.
   EvChoice choose_for_retransmission(Time now, std::uint32_t free_ports, Avoid avoid);
-  /// An EV on `port` for control traffic (C30, D19): newest proof of delivery, else any usable; if that plane
-  /// has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one (fallback). Does not move
-  /// the data cursor.
+  /// An EV on `port` for control traffic (C30, D19): newest proof of delivery, else the usable ones in turn;
+  /// if that plane has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one (fallback).
+  /// Does not move the data cursor.
   [[nodiscard]] EvChoice choose_for_control(std::uint32_t free_ports, std::uint8_t port) const;
   /// When choose() gives kNoEv because only ASSUMED_BAD EVs are left, the time from which one may serve
   /// again (one packet per base RTT, D9). never(): waiting does not help, or something is usable.
@@ -123,28 +139,60 @@ class EvSet {
     if (!policies_.empty()) tell_policy(ev, PathFeedback::kGood, now);
   }
   void on_trimmed(EvIndex ev, Time now);  ///< NACK TRIMMED
-  /// Loss or timeout without trim notice: -> ASSUMED_BAD, or SKIP at the floor. Returns true when the EV is
-  /// ASSUMED_BAD afterwards.
-  bool on_loss(EvIndex ev, EvCause cause, Time now);
-  void on_spurious(EvIndex ev, Time now);                            ///< -> GOOD without probe (D9)
-  void on_probe_answer(EvIndex ev, wire::EvMark mark, Time now);     ///< -> GOOD, unless m = 2
-  void on_delivered(EvIndex ev, Time sent);                          ///< newest proof of delivery
+  /// An RTT sample of a first transmission (D18). Does nothing unless rtt_reroute is on.
+  void on_rtt(EvIndex ev, Duration rtt, Time now) {
+    if (!rtts_.empty() && ev != kNoEv) judge_rtt(ev, rtt, now);
+  }
+  /// Loss or timeout without trim notice of a packet that left at `sent`: -> ASSUMED_BAD, or SKIP at the
+  /// floor. The third EV of a plane to fall silent within 2 base RTTs takes the plane with it (D9).
+  LossVerdict on_loss(EvIndex ev, EvCause cause, Time sent, Time now);
+  void on_spurious(EvIndex ev, Time now);                         ///< -> GOOD without probe (D9)
+  void on_probe_answer(EvIndex ev, wire::EvMark mark, Time now);  ///< -> GOOD, unless m = 2
+  /// A packet that left at `sent` is known delivered: newest proof. One that left after its plane fell silent
+  /// brings the plane back (D9).
+  void on_delivered(EvIndex ev, Time sent, Time now) {
+    if (ev == kNoEv || sent <= proof_[ev]) return;
+    proof_[ev] = sent;
+    const std::uint8_t port = (*table_)[ev].port;
+    EvIndex& newest = newest_[port];
+    if (newest == kNoEv || sent > proof_[newest]) newest = ev;
+    if ((silent_ >> port & 1U) != 0) [[unlikely]]
+      proof_on_silent_plane(ev, sent, now);
+  }
   [[nodiscard]] Time proof(EvIndex ev) const { return proof_[ev]; }  ///< Time{0}: none yet
   void set_state(EvIndex ev, EvState state, Time now);               ///< MODIFY_EV_STATE: GOOD or DENIED
+  /// In the rotation: in the active set and not resting.
+  [[nodiscard]] bool listed(EvIndex ev) const { return place_[ev] == kInSet && is_active(state_[ev]); }
   /// Whether both directions answer trims: known when a QP learns its peer's capabilities (D9).
   void set_trimming(bool on) { config_.trimming = on; }
+  /// What the owner has measured: the base RTT that paces everything, and how long an answer may take.
+  void set_pace(Duration base_rtt, Duration answer) {
+    probe_deadline_stale_ = probe_deadline_stale_ || base_rtt != config_.base_rtt;
+    config_.base_rtt = base_rtt;
+    answer_wait_ = answer;
+  }
 
-  /// A plane became unusable (local port down, or the peer's) or usable again. Its EVs keep their states and
-  /// places, and do not count against ev_min_active (D9).
+  // Planes (D9). A plane out of service keeps the states and places of its EVs; they do not count against
+  // ev_min_active.
+  /// The local port's link.
   void set_port_usable(std::uint8_t port, bool usable);
-  [[nodiscard]] bool port_usable(std::uint8_t port) const { return (port_up_ >> port & 1U) != 0; }
+  /// Ports on which the peer can be reached, bit p for plane p (7.4.8). A report that leaves no plane whose
+  /// link is up is not believed. Returns the planes that this took out of service.
+  std::uint32_t set_peer_ports(std::uint32_t up_mask);
+  /// In service: link up here and there, and not silent.
+  [[nodiscard]] bool port_usable(std::uint8_t port) const { return (in_service_ >> port & 1U) != 0; }
+  [[nodiscard]] std::uint32_t silent_planes() const { return silent_; }  ///< given up, probed one at a time
 
-  /// Next ASSUMED_BAD EV on a free port whose probe is due at `now`, or kNoEv. Marks it as probed. The first
-  /// probe is due with the verdict; later ones after probe_interval, at most one a base RTT in the set (D9).
+  /// Next EV on a free port whose probe is due at `now`, or kNoEv. Marks it as probed. An ASSUMED_BAD EV of a
+  /// plane in service, or on a silent plane its EVs in turn, one probe at a time. The first probe is due with
+  /// the verdict; later ones at growing intervals, at most one a base RTT in the set (D9).
   EvIndex next_probe(Time now, std::uint32_t free_ports);
-  /// When the next probe is due on a usable port; never() when no EV there is ASSUMED_BAD. May lie in the
-  /// past while its port is busy.
-  [[nodiscard]] Time next_probe_deadline() const;
+  /// When the next probe is due on a port with a link; never() when nothing there is to be probed. May lie in
+  /// the past while its port is busy.
+  [[nodiscard]] Time next_probe_deadline() const {
+    if (probe_deadline_stale_) find_probe_deadline();
+    return probe_deadline_;
+  }
 
   /// Transitions since the last call, oldest first, bounded; `dropped` counts those that did not fit (5.6).
   struct Event {
@@ -161,7 +209,9 @@ class EvSet {
     std::uint16_t begin = 0;
     std::uint16_t size = 0;
     std::uint16_t cursor = 0;
-    std::uint16_t good = 0;  ///< how many of them are GOOD
+    std::uint16_t good = 0;    ///< how many of them are GOOD
+    std::uint16_t quota = 0;   ///< places in the active set
+    std::uint16_t in_set = 0;  ///< of these, taken
   };
   /// What only verdicts and probes touch.
   struct Health {
@@ -173,6 +223,32 @@ class EvSet {
     std::uint16_t probes = 0;           ///< sent since the verdict
     std::uint8_t successes_needed = 1;  ///< for the next return
     std::uint8_t successes_left = 1;
+  };
+  /// place_: kInSet of the active set, and kResting when its RTT stood out. 0: a backup, or condemned.
+  static constexpr std::uint8_t kInSet = 1;
+  static constexpr std::uint8_t kResting = 2;
+  struct EvRtt {
+    std::int64_t srtt_ns = 0;
+    Time back;  ///< while it rests: until when; after: since when it is back
+    std::uint8_t samples = 0;
+    std::uint8_t above = 0;  ///< samples in a row that stood out
+    std::uint8_t rests = 0;
+  };
+  struct PlaneRtt {
+    std::int64_t sum_ns = 0;  ///< of the smoothed RTTs of EVs with enough samples
+    std::int32_t count = 0;
+  };
+  static constexpr std::size_t kVerdicts = 3;  ///< EVs that must fall silent before their plane does (D9)
+  struct PlaneHealth {
+    struct Silence {
+      Time sent;  ///< when the packet left whose loss condemned `ev`
+      EvIndex ev = kNoEv;
+    };
+    std::array<Silence, kVerdicts> silences{};  ///< the newest, by send time, oldest first
+    Time first_lost;                            ///< while silent: what left later was not delivered
+    Time probe_due;
+    std::uint16_t probes = 0;
+    EvIndex next_ev = 0;  ///< whose turn it is to be probed, or the next on this plane
   };
 
   static constexpr bool is_active(EvState s) { return s == EvState::kGood || s == EvState::kSkip; }
@@ -215,6 +291,7 @@ class EvSet {
   EvIndex newest_proof(std::uint32_t planes, EvIndex exclude) const;
   EvChoice choose_among(std::uint32_t planes, EvIndex exclude, Time now);
   EvChoice choose_fallback(Time now, std::uint32_t free_ports, EvIndex exclude);
+  EvChoice fallback_among(std::uint32_t planes, EvIndex exclude, Time now);
   EvIndex oldest_verdict(std::uint32_t planes, EvIndex exclude) const;
   std::size_t usable_on_up_planes() const;
 
@@ -228,16 +305,41 @@ class EvSet {
   bool demote(EvIndex ev, EvCause cause, Time now);
   void list_insert(EvIndex ev);
   void list_remove(EvIndex ev);
+  // The active set (ev_set_active.cc)
+  void fill_active_set();
+  void leave_set(EvIndex ev, EvState from);
+  void enter_set(EvIndex ev);
+  void join(EvIndex ev);
+  [[nodiscard]] EvIndex best_backup(std::uint8_t port) const;
+  // RTT rerouting (ev_set_rtt.cc)
+  void judge_rtt(EvIndex ev, Duration rtt, Time now);
+  void rest(EvIndex ev, Time now);
+  void end_rest(EvIndex ev, Time now);
+  void forget_rtt(EvIndex ev);
+  void end_rests(Time now);
   void condemn(EvIndex ev, Time now);
-  void refresh_usable();
-  Time probe_time(EvIndex ev) const;
   void record(const Event& event);
+
+  // Planes (ev_set_planes.cc)
+  void refresh_usable();
+  Time judge_plane(EvIndex ev, Time sent, Time now);
+  void forget_silence(EvIndex ev);
+  void proof_on_silent_plane(EvIndex ev, Time sent, Time now);
+  [[nodiscard]] std::uint32_t populated() const;  ///< planes with a GOOD or SKIP EV, in service or not
+  [[nodiscard]] std::uint32_t reachable() const;  ///< planes whose link is up here and, as believed, there
+
+  // Probes (ev_set_probes.cc)
+  [[nodiscard]] EvIndex probe_ev_of_silent(std::uint8_t port) const;
+  [[nodiscard]] Time spaced(Time due, std::uint16_t probes) const;
+  [[nodiscard]] Duration probe_wait(std::uint16_t probes) const;
+  void find_probe_deadline() const;
 
   // Hot
   std::uint32_t usable_planes_ = 0;  ///< up and with a usable EV
   std::uint8_t last_plane_ = kMaxPlanes - 1;
   std::vector<EvIndex> list_;
   std::vector<EvState> state_;
+  std::vector<std::uint8_t> place_;
   Rng rng_;
   std::uint32_t spare_ = 0;  ///< the other half, 0: used up
   std::array<Plane, kMaxPlanes> planes_{};
@@ -249,10 +351,21 @@ class EvSet {
   EvSetConfig config_;
   EvSetCounters counters_;
   std::uint32_t port_up_ = ~0U;
+  std::uint32_t peer_up_ = ~0U;
+  std::uint32_t silent_ = 0;
+  std::uint32_t in_service_ = ~0U;
+  std::array<PlaneHealth, kMaxPlanes> plane_health_{};
+  Duration answer_wait_{};                  ///< 0: two base RTTs
+  mutable std::uint32_t reverse_turn_ = 0;  ///< of control packets on planes without proof
+  mutable Time probe_deadline_ = Time::never();
+  mutable bool probe_deadline_stale_ = true;
   std::size_t active_ = 0;
   std::vector<Time> proof_;
   std::array<EvIndex, kMaxPlanes> newest_{};  ///< of each plane the EV with the newest proof, in any state
   std::vector<Health> health_;
+  std::vector<EvRtt> rtts_;  ///< empty: rtt_reroute is off
+  std::array<PlaneRtt, kMaxPlanes> plane_rtts_{};
+  Time next_rest_end_ = Time::never();
   std::vector<EvIndex> bad_;  ///< the ASSUMED_BAD ones, capacity reserved
   Time last_fallback_{};
   Time last_recovery_probe_{};

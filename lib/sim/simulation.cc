@@ -55,7 +55,6 @@ RunEnd Simulation::run(Time until) {
     std::vector<HostId> dirty;
     dirty.swap(dirty_);
     for (const HostId host : dirty) {
-      hosts_[host].dirty = false;
       pump(host);
     }
     if (!violation_.empty()) return {now_, false, violation_};
@@ -95,6 +94,7 @@ void Simulation::watch_ports() {
           qps_[id]->qp->on_port_change(static_cast<std::uint8_t>(p), (up >> p & 1U) != 0, now_);
       after_events(id);
     }
+    report_ports(h);
   }
 }
 
@@ -122,6 +122,8 @@ Result<QpId> Simulation::connect(HostId a, const QpSetup& at_a, HostId b, const 
       if (auto ok = node->qp->modify(state, attr, mask, now_); !ok) return ok.error();
     qps_.push_back(std::move(node));
   }
+  add_peer(a, b, first);
+  add_peer(b, a, first + 1);
   return first;
 }
 
@@ -132,6 +134,7 @@ void Simulation::deliver(const fabric::Outcome& outcome) {
   const auto id = static_cast<TokenId>(outcome.packet.handle);
   const Token token = tokens_[id];  // sending in reaction may grow the pool
   if (!outcome.shared) tokens_.release(id);
+  if (outcome_) outcome_(outcome, token);
   if (!outcome.delivered()) return;
   Node& node = *qps_[token.to_qp];
   wire::RxMeta meta;
@@ -146,10 +149,14 @@ void Simulation::deliver(const fabric::Outcome& outcome) {
     return;
   }
   ++counters_.delivered;
-  if (token.is_data)
+  if (token.is_data) {
     deliver_data(node, token, meta);
-  else
+  } else if (token.control.opcode == wire::Opcode::kEndpointRequest ||
+             token.control.opcode == wire::Opcode::kEndpointResponse) {
+    deliver_endpoint(node, token.control, meta);
+  } else {
     deliver_control(node, token.control, meta);
+  }
   after_events(token.to_qp);
 }
 
@@ -189,6 +196,7 @@ void Simulation::deliver_data(Node& node, const Token& token, const wire::RxMeta
   word |= std::uint64_t{1} << (packet % 64);
   flow.placed_bytes += d.payload_bytes;
   node.qp->placed(d.psn);
+  if (placed_) placed_(d, now_);
 }
 
 void Simulation::deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta) {
@@ -326,12 +334,13 @@ void Simulation::pump(HostId id) {
   // in this loop, or when a port is free; to come back at the same instant would never end.
   host.dirty = true;
   while (credits.free_mask() != 0) {
-    if (!pump_control(id, credits) && !pump_data(id, credits)) break;
+    if (!pump_endpoint(id, credits) && !pump_control(id, credits) && !pump_data(id, credits)) break;
     credits = free_ports(id);
   }
   host.dirty = false;
-  if (host.tx.empty() && host.control.empty()) return;
-  Time wake = Time::never();
+  const Time report = endpoint_deadline(host);
+  if (host.tx.empty() && host.control.empty() && report.is_never()) return;
+  Time wake = report > now_ ? report : Time::never();  // what is due already waits for a port
   for (std::uint32_t p = 0; p < fabric_->topology().planes; ++p) {
     const Time free_at = fabric_->port_free_at(id, static_cast<std::uint8_t>(p));
     if ((credits.up_mask >> p & 1U) != 0 && free_at > now_) wake = earlier(wake, free_at);

@@ -17,6 +17,7 @@
 #include "sim/size_model.h"
 #include "sim/timer_heap.h"
 #include "sim/token.h"
+#include "transport/port_status.h"
 #include "transport/qp.h"
 
 namespace mrc::sim {
@@ -37,6 +38,7 @@ struct SimOptions {
   std::uint64_t seed = 1;
   SizeModel sizes = SizeModel::real(false);
   bool check_invariants = true;
+  bool port_status = true;  ///< hosts tell each other when a port of theirs goes down or up (D19)
 };
 
 /// What ended a run.
@@ -71,6 +73,13 @@ class Simulation {
   /// Called at the sender's completion of a flow; may send more.
   void on_flow_complete(std::function<void(const Flow&)> callback) { flow_complete_ = std::move(callback); }
 
+  /// Called with every packet that left the fabric, delivered or dropped, before the transport sees it.
+  using Watch = std::function<void(const fabric::Outcome&, const Token&)>;
+  void on_outcome(Watch callback) { outcome_ = std::move(callback); }
+  /// Called when a host accepts a packet of a Write and its payload is in place.
+  using Placed = std::function<void(const transport::TxDesc&, Time)>;
+  void on_placed(Placed callback) { placed_ = std::move(callback); }
+
   /// Runs until nothing is left to do, `until`, or a violation.
   RunEnd run(Time until);
 
@@ -100,16 +109,33 @@ class Simulation {
     std::vector<FlowId> posted;  ///< by wr_id order; the oldest incomplete first
     std::size_t next_complete = 0;
   };
+  /// What a host keeps of each host it has QPs with: port status both ways (D19).
+  struct Peer {
+    HostId host = 0;
+    QpId via = 0;  ///< a QP to it: its EVs carry what belongs to no QP
+    transport::PortReport report;
+    transport::PeerPorts ports;
+    std::deque<std::pair<std::uint8_t, wire::EndpointResponseView>>
+        answers;  ///< and the planes they go back on
+  };
   struct Host {
     std::deque<QpId> tx;       ///< QPs that may have packets, round robin
     std::deque<QpId> control;  ///< QPs with control packets
     Time armed = Time::never();
     bool dirty = false;
     std::uint32_t ports_up = 0;
+    std::vector<Peer> peers;
+    std::uint16_t next_request_id = 0;
   };
 
   void deliver(const fabric::Outcome& outcome);
   void deliver_data(Node& node, const Token& token, const wire::RxMeta& meta);
+  void deliver_endpoint(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
+  void add_peer(HostId host, HostId peer, QpId via);
+  void report_ports(HostId host);
+  bool pump_endpoint(HostId host, transport::PortCredits& credits);
+  void send_endpoint(const Peer& peer, std::uint8_t plane, const transport::ControlDesc& d);
+  [[nodiscard]] static Time endpoint_deadline(const Host& host);
   static void deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
   void after_events(QpId id);
   void start_flow(FlowId id);
@@ -136,6 +162,8 @@ class Simulation {
   TokenPool tokens_;
   TimerHeap timers_;
   std::function<void(const Flow&)> flow_complete_;
+  Watch outcome_;
+  Placed placed_;
   SimCounters counters_;
   Time now_{1};
   std::string violation_;

@@ -35,6 +35,10 @@ struct SizeModel {
         return kUdpBthIcrc + 36 + lower_layer_bytes;
       case wire::Opcode::kNack:
         return kUdpBthIcrc + 20 + lower_layer_bytes;
+      case wire::Opcode::kEndpointRequest:
+        return kUdpBthIcrc + 16 + lower_layer_bytes;
+      case wire::Opcode::kEndpointResponse:
+        return kUdpBthIcrc + 36 + lower_layer_bytes;
       case wire::Opcode::kProbe:
         return kUdpBthIcrc + 16 + lower_layer_bytes;
       default:

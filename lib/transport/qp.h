@@ -96,6 +96,10 @@ class Qp {
   /// The payload of a packet with verdict kPlace is in memory: now it may be acknowledged. Each once, in any
   /// order; a QP that went to ERROR meanwhile ignores it.
   void placed(Psn psn);
+  /// Dynamic MPR (D16): fewer or more blocks of 128 PSNs than the peer may have had outstanding so far, at
+  /// least one, at most the attribute mpr_dest. Told by the next SACK. Does nothing without the capability.
+  void set_mpr_dest(std::uint8_t blocks) { responder_.set_window(blocks); }
+  [[nodiscard]] std::uint8_t mpr_dest() const { return responder_.window_blocks(); }  ///< as advertised
   void place_failed(Psn psn, wire::Syndrome nak);  ///< local failure: NAK when its turn comes (D17)
 
   // Time
@@ -105,6 +109,8 @@ class Qp {
   /// The host was away for `gap` (> base RTT) and is back `now`: all deadlines move by it (D13).
   void on_poll_gap(Time now, Duration gap) { requestor_.on_poll_gap(now, gap); }
   void on_port_change(std::uint8_t port, bool up, Time now) { requestor_.on_port_change(port, up, now); }
+  /// The ports on which the peer says it can be reached, bit p for plane p (7.4.8, D9, D19).
+  void on_peer_ports(std::uint32_t up_mask, Time now) { requestor_.on_peer_ports(up_mask, now); }
   [[nodiscard]] Wake wake() const;
   /// There is work to send, and only the congestion controller holds it back. With a shared controller news
   /// of any sibling may end that, so the host asks again after those (D7).

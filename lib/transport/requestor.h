@@ -47,6 +47,7 @@ class Requestor {
   void on_timer(Time now);
   void on_poll_gap(Time now, Duration gap);
   void on_port_change(std::uint8_t port, bool up, Time now);
+  void on_peer_ports(std::uint32_t up_mask, Time now);
 
   [[nodiscard]] bool tx_ready() const;
   /// Work that waits for nothing but the window of the controller.
@@ -117,9 +118,10 @@ class Requestor {
   [[nodiscard]] Which which_nacked(const PsnRecord& record, std::uint32_t entropy, Tick tick) const;
   void infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now);
   void lose(Seq seq, RtxCause cause, Time now);
-  bool condemn(path::EvIndex ev, path::EvCause cause, Time now);
+  void flush_planes(std::uint32_t planes, Time since, Time now);
   template <class Match>
-  void flush_sent(Match match, Time now);
+  void flush_sent(RtxCause cause, Match match, Time now);
+  void pace_evs(Time now) { ctx_.ev_set.set_pace(rtt_.base(), rtt_.srtt() + rtt_.reo(now)); }
   void give_up(Seq seq, RtxCause cause);
   void uncharge(Seq seq);
   void hold(Seq seq, RtxCause cause, Time until);

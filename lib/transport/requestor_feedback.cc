@@ -86,8 +86,8 @@ Requestor::Trigger Requestor::find_trigger(const wire::SackView& sack, Seq ack, 
   record.set_reported(previous);
   if (given_up && !t.repeated_report && !sack.rtx) {
     const RtxCause cause = record.cause();
-    const bool inferred =
-        cause == RtxCause::kInferredLoss || cause == RtxCause::kEvFlush || cause == RtxCause::kAckTimeout;
+    const bool inferred = cause == RtxCause::kInferredLoss || cause == RtxCause::kEvFlush ||
+                          cause == RtxCause::kAckTimeout || cause == RtxCause::kPlaneDown;
     if (inferred && record.transmissions() <= (previous ? 2 : 1)) note_spurious(t.ev, meta.arrival);
   }
   if (previous) return t;  // its send time is known modulo 8.39 ms only: it judges nobody
@@ -116,7 +116,7 @@ Requestor::Trigger Requestor::find_probe(const wire::SackView& sack, const wire:
 // 5.5: the mark belongs to the EV of the trigger; each transmission is judged once.
 void Requestor::note_mark(const wire::SackView& sack, const Trigger& trigger, Time now) {
   if (trigger.ev == path::kNoEv || trigger.repeated_report) return;
-  if (trigger.sent) ctx_.ev_set.on_delivered(trigger.ev, *trigger.sent);  // D14 line 2
+  if (trigger.sent) ctx_.ev_set.on_delivered(trigger.ev, *trigger.sent, now);  // D14 line 2
   if (trigger.probe && ctx_.ev_set.state(trigger.ev) == path::EvState::kAssumedBad) {
     ctx_.ev_set.on_probe_answer(trigger.ev, sack.m, now);
   } else if (sack.m == wire::EvMark::kSkipOnce || sack.m == wire::EvMark::kAlwaysSkip) {
@@ -144,7 +144,7 @@ void Requestor::received_word(Seq base, std::uint64_t bits, Time now) {
   for (std::uint64_t left = sent; left != 0; left &= left - 1) {
     const PsnRecord& record = window_[base + static_cast<unsigned>(std::countr_zero(left))];
     charged_bytes_ -= record.nominal_bytes();
-    if (record.transmissions() == 1) ctx_.ev_set.on_delivered(record.ev(), record.sent_at(now));
+    if (record.transmissions() == 1) ctx_.ev_set.on_delivered(record.ev(), record.sent_at(now), now);
   }
   if ((rtx_count_ | held_count_) == 0) return;
   const std::uint64_t queued = bits & window_.rtx.extract(base);
@@ -176,6 +176,7 @@ void Requestor::congestion(const wire::SackView& sack, Seq cack, const Trigger& 
   const bool newest = units >= 0 && cack >= newest_cack_;
   if (!newest) ++ctx_.counters.rx_sack_old;
   if (trigger.rtt) rtt_.add(*trigger.rtt, now, !trigger.probe);
+  if (trigger.rtt && trigger.first_of_psn) ctx_.ev_set.on_rtt(trigger.ev, *trigger.rtt, now);
 
   cc::AckSignal signal;
   if (units > 0) {

@@ -81,28 +81,30 @@ void Requestor::lose(Seq seq, RtxCause cause, Time now) {
   const Time since = window_[seq].sent_at(now);
   give_up(seq, cause);
   ctx_.cc.on_loss(window_[seq].nominal_bytes(), now);
+  // The verdict is the EV set's (D9); a condemned EV, or the plane that fell with it, is probed at once.
+  pace_evs(now);
   const bool timeout = cause == RtxCause::kAckTimeout;
-  if (condemn(ev, timeout ? path::EvCause::kAckTimeout : path::EvCause::kLoss, now) && ctx_.policy.ev_flush) {
-    flush_sent([&](const PsnRecord& r) { return r.ev() == ev && r.sent_at(now) >= since; }, now);
+  const path::LossVerdict verdict =
+      ctx_.ev_set.on_loss(ev, timeout ? path::EvCause::kAckTimeout : path::EvCause::kLoss, since, now);
+  probe_due_ = probe_due_ || verdict.bad || !verdict.plane_down_since.is_never();
+  if (verdict.bad && ctx_.policy.ev_flush) {
+    flush_sent(
+        RtxCause::kEvFlush, [&](const PsnRecord& r) { return r.ev() == ev && r.sent_at(now) >= since; }, now);
   }
-}
-
-// The verdict is the EV set's (D9); a condemned EV is probed at once.
-bool Requestor::condemn(path::EvIndex ev, path::EvCause cause, Time now) {
-  const bool bad = ctx_.ev_set.on_loss(ev, cause, now);
-  probe_due_ = probe_due_ || bad;
-  return bad;
+  if (!verdict.plane_down_since.is_never() && !seeded_defect(Defect::kNoPlaneFlush)) {
+    flush_planes(1U << (*ctx_.evs)[ev].port, verdict.plane_down_since, now);
+  }
 }
 
 // Packets that share the fate of a lost one: SENT -> RTX for each record that `match` names.
 template <class Match>
-void Requestor::flush_sent(Match match, Time now) {
+void Requestor::flush_sent(RtxCause cause, Match match, Time now) {
   for (Seq base = cack_ + 1; base < next_; base += 64) {
     std::uint64_t left = window_.sent.extract(base) & window_mask(base, base, next_);
     for (; left != 0; left &= left - 1) {
       const Seq seq = base + static_cast<unsigned>(std::countr_zero(left));
       if (!match(window_[seq])) continue;
-      give_up(seq, RtxCause::kEvFlush);
+      give_up(seq, cause);
       ctx_.cc.on_loss(window_[seq].nominal_bytes(), now);
     }
   }
@@ -111,8 +113,24 @@ void Requestor::flush_sent(Match match, Time now) {
 // A local port went down: what is on its way over that plane is gone, and it says nothing of the EVs (D9).
 void Requestor::on_port_change(std::uint8_t port, bool up, Time now) {
   ctx_.ev_set.set_port_usable(port, up);
-  if (up || ctx_.state != QpState::kRts) return;
-  flush_sent([&](const PsnRecord& r) { return (*ctx_.evs)[r.ev()].port == port; }, now);
+  if (!up) flush_planes(1U << port, Time{}, now);
+}
+
+// The same at the peer's end, as it reports (7.4.8). What left a round trip before the report came arrived
+// while the port was up: it is about to be acknowledged.
+void Requestor::on_peer_ports(std::uint32_t up_mask, Time now) {
+  flush_planes(ctx_.ev_set.set_peer_ports(up_mask), now - rtt_.base(), now);
+}
+
+// What left over these planes at `since` or later will not arrive (D9, D14 line 8).
+void Requestor::flush_planes(std::uint32_t planes, Time since, Time now) {
+  if (planes == 0 || ctx_.state != QpState::kRts) return;
+  flush_sent(
+      RtxCause::kPlaneDown,
+      [&](const PsnRecord& r) {
+        return (planes >> (*ctx_.evs)[r.ev()].port & 1U) != 0 && r.sent_at(now) >= since;
+      },
+      now);
 }
 
 // SENT -> given up: not charged any more (D7).

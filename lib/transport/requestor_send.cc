@@ -114,11 +114,13 @@ std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<Tx
   Work work = next_work();
   bool more = work != Work::kNone && permitted(work);
   std::size_t n = 0;
+  bool no_ev = false;
   while (more && free_ports != 0 && n < out.size()) {
     const Seq seq = work == Work::kNew ? next_ : work == Work::kRtx ? rtx_low_ : tail_seq();
     const path::EvChoice choice =
         work == Work::kNew ? ctx_.ev_set.choose(now, free_ports) : choose_again(seq, now, free_ports);
-    if (choice.ev == path::kNoEv) break;
+    no_ev = choice.ev == path::kNoEv;
+    if (no_ev) break;
     TxDesc& desc = out[n++];
     if (work == Work::kNew) {
       send_new(now, choice, desc);
@@ -131,9 +133,8 @@ std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<Tx
     desc.a = ack_wanted(more && !choice.fallback, desc);
     if (desc.a) wrs_since_ackreq_ = wimm_since_ackreq_ = 0;
   }
-  if (n != 0) {
-    note_sent(now, was_unsettled);
-  } else if (more && (free_ports != 0 || credits.up_mask == 0) && stall_deadline_.is_never()) {
+  if (n != 0) note_sent(now, was_unsettled);
+  if ((no_ev || (more && credits.up_mask == 0)) && stall_deadline_.is_never()) {
     // D9. No EV although a port is free. An interval(k) without a send counts as a timer expiry.
     if (ctx_.retry.enabled()) stall_deadline_ = now + interval();
   }
@@ -200,11 +201,14 @@ Seq Requestor::tail_seq() const {
 std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
   if (ctx_.state != QpState::kRts) return 0;
   std::size_t n = 0;
+  pace_evs(now);
   while (probe_due_ && n < out.size() && credits.free_mask() != 0) {
     const path::EvIndex ev = ctx_.ev_set.next_probe(now, credits.free_mask());
-    probe_due_ = ev != path::kNoEv;
-    if (probe_due_) emit_probe(ev, now, false, credits, out[n++]);
+    if (ev == path::kNoEv) break;
+    emit_probe(ev, now, false, credits, out[n++]);
   }
+  probe_due_ =
+      probe_due_ && ctx_.ev_set.next_probe_deadline() <= now;  // what is due still waits for its port
   if (tail_probes_due_ != 0) n += next_tail_probes(now, credits, out.subspan(n));
   return n;
 }

@@ -32,6 +32,14 @@ void Responder::start() {
   nak_repeat_at_ = Time{};
 }
 
+// What was promised stays: the edge never moves back, so nothing under way is refused (D16).
+void Responder::set_window(std::uint8_t blocks) {
+  if (!ctx_.attr.dynamic_mpr || !ctx_.can_receive()) return;
+  window_pkts_ = std::clamp<std::uint32_t>(blocks, 1, ctx_.attr.mpr_dest) * kPsnsPerMprUnit;
+  edge_ =
+      seeded_defect(Defect::kShrinkRefuses) ? cack_ + window_pkts_ : std::max(edge_, cack_ + window_pkts_);
+}
+
 void Responder::reset() {
   stop();
   rq_.reset();

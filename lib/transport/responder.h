@@ -43,6 +43,12 @@ class Responder {
   void place_failed(Psn psn, wire::Syndrome nak);
   std::size_t next_control(Time now, PortCredits& credits, std::span<ControlDesc> out);
 
+  /// Dynamic MPR (D16): the window that SACKs advertise from now on, in blocks, 1 to the attribute mpr_dest.
+  void set_window(std::uint8_t blocks);
+  [[nodiscard]] std::uint8_t window_blocks() const {
+    return static_cast<std::uint8_t>(window_pkts_ / kPsnsPerMprUnit);
+  }
+
   [[nodiscard]] bool control_ready() const { return sack_due_ || ack_due_ || nak_due_ || !queue_.empty(); }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] Psn cack_psn() const { return psn_of(cack_); }

@@ -13,6 +13,10 @@ bool Responder::route(std::uint8_t port, std::uint32_t entropy, PortCredits& cre
                       ControlDesc& out) const {
   const std::uint32_t free_ports = credits.free_mask();
   if (free_ports == 0) return false;
+  // A port that is busy is waited for: any other plane may be one that the peer's packets do not get through
+  // any more, and what goes there is lost.
+  const bool busy = (credits.up_mask >> port & 1U) != 0 && credits.credits[port] == 0;
+  if (busy && ctx_.ev_set.port_usable(port)) return false;
   const path::EvChoice choice = ctx_.ev_set.choose_for_control(free_ports, port);
   out.ev = choice.ev;
   if (choice.ev != path::kNoEv) {
@@ -81,7 +85,7 @@ void Responder::build_sack(const ControlTrigger& trigger, wire::SackView& out) {
   out.entropy = trigger.entropy;
   out.spdcid = ctx_.spdcid();
   out.dpdcid = ctx_.dpdcid();
-  out.mpr = ctx_.attr.dynamic_mpr ? ctx_.attr.mpr_dest : std::uint8_t{0};
+  out.mpr = ctx_.attr.dynamic_mpr ? window_blocks() : std::uint8_t{0};
   out.sack_offset = static_cast<std::int16_t>(map.base - cack_);
   if (seeded_defect(Defect::kSackBaseOffByOne)) ++out.sack_offset;
   out.sack_bitmap = map.bits;

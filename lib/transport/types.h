@@ -90,7 +90,9 @@ static_assert(sizeof(TxDesc) <= 64);
 /// One control packet to send. `ev` is an EV of the QP's own table; kNoEv: use `entropy` of the trigger
 /// (C30).
 struct ControlDesc {
-  wire::Opcode opcode{};  ///< kSack, kNack, kAck or kProbe: tells which member is valid
+  /// kSack, kNack, kAck or kProbe, of a QP; kEndpointRequest and kEndpointResponse, of its host (dqp 2):
+  /// tells which member is valid.
+  wire::Opcode opcode{};
   std::uint8_t port = 0;
   path::EvIndex ev = path::kNoEv;
   wire::DscpClass dscp = wire::DscpClass::kControl;
@@ -100,6 +102,8 @@ struct ControlDesc {
     wire::NackView nack;
     wire::AckView ack;
     wire::ProbeView probe;
+    wire::EndpointRequestView request;
+    wire::EndpointResponseView response;
   };
   ControlDesc() : sack{} {}
 };
@@ -143,9 +147,10 @@ enum class RtxCause : std::uint8_t {
   kInferredLoss,
   kEvFlush,
   kAckTimeout,
-  kTailRepeat
+  kTailRepeat,
+  kPlaneDown,  ///< its plane was given up, or its port went down here or at the peer (D9)
 };
-inline constexpr std::size_t kRtxCauses = 7;
+inline constexpr std::size_t kRtxCauses = 8;
 
 /// Monotone counters of one QP, read by the owner. Packets unless a unit is named.
 struct QpCounters {

@@ -91,7 +91,7 @@ TEST(Choice, OneEvServesAlways) {
     EXPECT_EQ(set.choose(at_us(i), kAll).ev, 0);
     set.on_mark(0, EvMark::kSkipOnce, at_us(i));
     EXPECT_EQ(set.choose(at_us(i), kAll).ev, 0) << "SKIP and nothing else: restored and taken";
-    EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(i))) << "the floor keeps the last one";
+    EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(i), at_us(i)).bad) << "the floor keeps the last one";
     EXPECT_EQ(set.choose_for_retransmission(at_us(i), kAll, {.ev = 0, .port = 0}).ev, 0);
   }
   EXPECT_EQ(set.choose(at_us(9), 0).ev, kNoEv);
@@ -157,8 +157,8 @@ TEST(Choice, BusyPortsKeepPlaceAndSkip) {
 
 TEST(Choice, NothingOnFreePortsMeansWaitNotFallback) {
   EvSet set(table_of(4, 2), {}, 1);
-  set.on_loss(0, EvCause::kLoss, at_us(1));
-  set.on_loss(2, EvCause::kLoss, at_us(1));
+  set.on_loss(0, EvCause::kLoss, at_us(1), at_us(1));
+  set.on_loss(2, EvCause::kLoss, at_us(1), at_us(1));
   EXPECT_EQ(set.choose(at_us(2), 0b01).ev, kNoEv) << "plane 1 is busy, not gone";
   EXPECT_TRUE(set.next_fallback().is_never());
   EXPECT_EQ(set.counters().fallback_picks, 0U);
@@ -184,9 +184,9 @@ TEST(Choice, FallbackOldestVerdictFirstOnePerBaseRtt) {  // D9
   config.base_rtt = microseconds(10);
   EvSet set(table_of(4, 2), config, 1);
   set.set_state(1, EvState::kDenied, at_us(1));
-  set.on_loss(2, EvCause::kLoss, at_us(20));
-  set.on_loss(0, EvCause::kLoss, at_us(30));
-  set.on_loss(3, EvCause::kLoss, at_us(40));
+  set.on_loss(2, EvCause::kLoss, at_us(20), at_us(20));
+  set.on_loss(0, EvCause::kLoss, at_us(30), at_us(30));
+  set.on_loss(3, EvCause::kLoss, at_us(40), at_us(40));
   std::vector<EvIndex> served;
   for (int us = 50; us < 110; ++us) {
     const EvChoice c = set.choose(at_us(us), kAll);
@@ -208,12 +208,12 @@ TEST(Choice, FallbackOldestVerdictFirstOnePerBaseRtt) {  // D9
 
 TEST(Retransmission, AnotherPlaneThenTheNewestProof) {  // D10
   EvSet set(table_of(8, 2), {}, 1);
-  for (EvIndex ev = 0; ev < 8; ++ev) set.on_delivered(ev, at_us(10 + ev));
+  for (EvIndex ev = 0; ev < 8; ++ev) set.on_delivered(ev, at_us(10 + ev), at_us(10 + ev));
   EXPECT_EQ(set.choose_for_retransmission(at_us(50), kAll, {.ev = 7, .port = 1}).ev, 6);
   EXPECT_EQ(set.choose_for_retransmission(at_us(50), kAll, {.ev = 6, .port = 0}).ev, 7);
   EXPECT_EQ(set.choose_for_retransmission(at_us(50), 0b10, {.ev = 7, .port = 1}).ev, 5)
       << "only its own plane is free: another EV there";
-  set.on_delivered(3, at_us(5));
+  set.on_delivered(3, at_us(5), at_us(5));
   EXPECT_EQ(set.proof(3), at_us(13)) << "an older proof changes nothing";
   set.on_mark(6, EvMark::kSkipOnce, at_us(50));
   EXPECT_EQ(set.choose_for_retransmission(at_us(50), kAll, {.ev = 7, .port = 1}).ev, 4) << "GOOD before SKIP";
@@ -239,15 +239,15 @@ TEST(Control, NewestProofOnTheWantedPlane) {  // C30, D19
   EvSet set(table_of(8, 2), {}, 1);
   const EvChoice any = set.choose_for_control(kAll, 1);
   EXPECT_EQ(any.port, 1);
-  set.on_delivered(3, at_us(10));
-  set.on_delivered(5, at_us(9));
-  set.on_delivered(2, at_us(50));
+  set.on_delivered(3, at_us(10), at_us(10));
+  set.on_delivered(5, at_us(9), at_us(9));
+  set.on_delivered(2, at_us(50), at_us(50));
   EXPECT_EQ(set.choose_for_control(kAll, 1).ev, 3);
   EXPECT_EQ(set.choose_for_control(0b01, 1).ev, 2) << "its plane is busy: the next one";
   set.set_port_usable(1, false);
   EXPECT_EQ(set.choose_for_control(kAll, 1).ev, 2);
   set.set_port_usable(1, true);
-  set.on_loss(3, EvCause::kLoss, at_us(60));
+  set.on_loss(3, EvCause::kLoss, at_us(60), at_us(60));
   EXPECT_EQ(set.choose_for_control(kAll, 1).ev, 5);
   EXPECT_EQ(set.choose_for_control(0, 1).ev, kNoEv);
 }
@@ -256,8 +256,8 @@ TEST(Control, AnswersGoOutEvenWhenAllEvsAreInDoubt) {
   EvSetConfig config;
   config.ev_min_active = 0;
   EvSet set(table_of(2, 2), config, 1);
-  set.on_loss(0, EvCause::kLoss, at_us(1));
-  set.on_loss(1, EvCause::kLoss, at_us(1));
+  set.on_loss(0, EvCause::kLoss, at_us(1), at_us(1));
+  set.on_loss(1, EvCause::kLoss, at_us(1), at_us(1));
   const EvChoice c = set.choose_for_control(kAll, 1);
   EXPECT_EQ(c.ev, 1);
   EXPECT_TRUE(c.fallback);

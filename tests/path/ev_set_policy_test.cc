@@ -46,7 +46,7 @@ TEST(EvSetPolicy, EveryOneServesItsPlanesInTurnAndNeverAnotherPlanesEv) {
 
 TEST(EvSetPolicy, SilenceCondemnsNothingAndScoreStaysAwayForAWhile) {
   EvSet set = make(Selector::kScore, 4, 1);
-  EXPECT_FALSE(set.on_loss(1, EvCause::kLoss, Time{1}));
+  EXPECT_FALSE(set.on_loss(1, EvCause::kLoss, Time{1}, Time{1}).bad);
   EXPECT_EQ(set.state(1), EvState::kGood);
   for (int i = 0; i < 12; ++i) EXPECT_NE(set.choose(Time{i + 2}, 1).ev, 1) << "15 points, one a pass";
 }

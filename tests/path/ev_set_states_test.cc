@@ -26,7 +26,7 @@ void put_in(EvSet& set, EvState state, Time now) {
       set.on_mark(kEv, EvMark::kSkipOnce, now);
       break;
     case EvState::kAssumedBad:
-      set.on_loss(kEv, EvCause::kLoss, now);
+      set.on_loss(kEv, EvCause::kLoss, now, now);
       break;
     case EvState::kDenied:
       set.set_state(kEv, EvState::kDenied, now);
@@ -44,11 +44,11 @@ struct Transition {
 
 const auto mark = [](EvMark m) { return [m](EvSet& s, Time t) { s.on_mark(kEv, m, t); }; };
 const auto trimmed = [](EvSet& s, Time t) { s.on_trimmed(kEv, t); };
-const auto loss = [](EvSet& s, Time t) { s.on_loss(kEv, EvCause::kLoss, t); };
-const auto timeout = [](EvSet& s, Time t) { s.on_loss(kEv, EvCause::kAckTimeout, t); };
+const auto loss = [](EvSet& s, Time t) { s.on_loss(kEv, EvCause::kLoss, t, t); };
+const auto timeout = [](EvSet& s, Time t) { s.on_loss(kEv, EvCause::kAckTimeout, t, t); };
 const auto answer = [](EvMark m) { return [m](EvSet& s, Time t) { s.on_probe_answer(kEv, m, t); }; };
 const auto spurious = [](EvSet& s, Time t) { s.on_spurious(kEv, t); };
-const auto delivered = [](EvSet& s, Time t) { s.on_delivered(kEv, t); };
+const auto delivered = [](EvSet& s, Time t) { s.on_delivered(kEv, t, t); };
 const auto control = [](EvState to) { return [to](EvSet& s, Time t) { s.set_state(kEv, to, t); }; };
 // Rotation over the whole plane of kEv: every EV is met at least once.
 const auto rotation = [](EvSet& s, Time t) {
@@ -146,10 +146,10 @@ TEST(EvStates, UnknownEvIsIgnored) {
   EvSet set(table_of(4, 2), {}, 1);
   set.on_mark(kNoEv, EvMark::kSkipOnce, at_us(1));
   set.on_trimmed(kNoEv, at_us(1));
-  EXPECT_FALSE(set.on_loss(kNoEv, EvCause::kLoss, at_us(1)));
+  EXPECT_FALSE(set.on_loss(kNoEv, EvCause::kLoss, at_us(1), at_us(1)).bad);
   set.on_spurious(kNoEv, at_us(1));
   set.on_probe_answer(kNoEv, EvMark::kNone, at_us(1));
-  set.on_delivered(kNoEv, at_us(1));
+  set.on_delivered(kNoEv, at_us(1), at_us(1));
   EXPECT_EQ(set.active(), 4U);
   EXPECT_EQ(set.counters().skip_marks, 0U);
 }
@@ -158,9 +158,9 @@ TEST(EvStates, FloorTurnsDemotionIntoSkip) {  // D9
   EvSetConfig config;
   config.ev_min_active = 6;
   EvSet set(table_of(8, 2), config, 1);
-  EXPECT_TRUE(set.on_loss(0, EvCause::kLoss, at_us(1)));
-  EXPECT_TRUE(set.on_loss(1, EvCause::kLoss, at_us(1)));
-  EXPECT_FALSE(set.on_loss(2, EvCause::kLoss, at_us(1)));
+  EXPECT_TRUE(set.on_loss(0, EvCause::kLoss, at_us(1), at_us(1)).bad);
+  EXPECT_TRUE(set.on_loss(1, EvCause::kLoss, at_us(1), at_us(1)).bad);
+  EXPECT_FALSE(set.on_loss(2, EvCause::kLoss, at_us(1), at_us(1)).bad);
   EXPECT_EQ(set.state(2), EvState::kSkip);
   set.on_mark(3, EvMark::kAlwaysSkip, at_us(1));
   EXPECT_EQ(set.state(3), EvState::kSkip);
@@ -170,7 +170,7 @@ TEST(EvStates, FloorTurnsDemotionIntoSkip) {  // D9
   // The controller is not bound by the floor, and what it denies counts against the next verdict.
   set.set_state(4, EvState::kDenied, at_us(2));
   EXPECT_EQ(set.active(), 5U);
-  EXPECT_FALSE(set.on_loss(5, EvCause::kLoss, at_us(3)));
+  EXPECT_FALSE(set.on_loss(5, EvCause::kLoss, at_us(3), at_us(3)).bad);
 }
 
 TEST(EvStates, WithoutTrimmingTheFirstLossIsForgiven) {  // D9
@@ -178,20 +178,22 @@ TEST(EvStates, WithoutTrimmingTheFirstLossIsForgiven) {  // D9
   config.trimming = false;
   config.base_rtt = microseconds(10);
   EvSet set(table_of(8, 2), config, 1);
-  EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(100)));
+  EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(100), at_us(100)).bad);
   EXPECT_EQ(set.state(0), EvState::kGood);
-  EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(181))) << "81 us later: outside 8 base RTTs";
-  EXPECT_TRUE(set.on_loss(0, EvCause::kLoss, at_us(261))) << "80 us later: inside";
+  EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(181), at_us(181)).bad)
+      << "81 us later: outside 8 base RTTs";
+  EXPECT_TRUE(set.on_loss(0, EvCause::kLoss, at_us(261), at_us(261)).bad) << "80 us later: inside";
   EXPECT_EQ(set.state(0), EvState::kAssumedBad);
 }
 
 TEST(EvStates, ProbesAtOnceThenAtTheInterval) {
   EvSetConfig config;
   config.probe_interval = microseconds(50);
+  config.probe_backoff_max = {};
   config.base_rtt = microseconds(10);
   EvSet set(table_of(8, 2), config, 1);
   EXPECT_TRUE(set.next_probe_deadline().is_never());
-  set.on_loss(2, EvCause::kLoss, at_us(100));
+  set.on_loss(2, EvCause::kLoss, at_us(100), at_us(100));
   EXPECT_EQ(set.next_probe_deadline(), at_us(100)) << "immediate (D9)";
   EXPECT_EQ(set.next_probe(at_us(99), ~0U), kNoEv);
   EXPECT_EQ(set.next_probe(at_us(100), 0b10), kNoEv) << "its port is busy";
@@ -212,7 +214,7 @@ TEST(EvStates, ProbeBackOffDoublesToItsMaximum) {  // D9
   config.base_rtt = config.probe_interval = microseconds(10);
   config.probe_backoff_max = microseconds(60);
   EvSet set(table_of(4, 1), config, 1);
-  set.on_loss(2, EvCause::kLoss, at_us(100));
+  set.on_loss(2, EvCause::kLoss, at_us(100), at_us(100));
   std::vector<std::int64_t> waits;
   Time last = at_us(100);
   EXPECT_EQ(set.next_probe(last, ~0U), 2);
@@ -229,9 +231,11 @@ TEST(EvStates, RepeatedProbesKeepOneBaseRttApart) {  // D9
   EvSetConfig config;
   config.base_rtt = microseconds(10);
   config.probe_interval = microseconds(10);
+  config.probe_backoff_max = {};
+  config.plane_rule = false;
   EvSet set(table_of(64, 4), config, 1);
   std::set<EvIndex> probed;
-  for (EvIndex ev = 0; ev < 32; ++ev) set.on_loss(ev, EvCause::kLoss, at_us(100));
+  for (EvIndex ev = 0; ev < 32; ++ev) set.on_loss(ev, EvCause::kLoss, at_us(100), at_us(100));
   for (EvIndex ev = set.next_probe(at_us(100), ~0U); ev != kNoEv; ev = set.next_probe(at_us(100), ~0U))
     probed.insert(ev);
   EXPECT_EQ(probed.size(), 32U) << "the immediate ones all go at once";
@@ -261,22 +265,22 @@ TEST(EvStates, ARelapsingEvNeedsMoreAnswers) {  // D9
   };
   std::vector<int> needed;
   for (int k = 0; k < 6; ++k) {
-    set.on_loss(1, EvCause::kLoss, now);
+    set.on_loss(1, EvCause::kLoss, now, now);
     needed.push_back(answers_until_good());
     now = now + microseconds(900);  // inside 100 base RTTs of the return
   }
   EXPECT_EQ(needed, (std::vector<int>{1, 2, 4, 8, 8, 8}));
   now = now + microseconds(5000);  // between 100 and 1000: as before
-  set.on_loss(1, EvCause::kLoss, now);
+  set.on_loss(1, EvCause::kLoss, now, now);
   EXPECT_EQ(answers_until_good(), 8);
   now = now + microseconds(10001);
-  set.on_loss(1, EvCause::kLoss, now);
+  set.on_loss(1, EvCause::kLoss, now, now);
   EXPECT_EQ(answers_until_good(), 1);
 }
 
 TEST(EvStates, ProbeIsNotScheduledOnAPortThatIsDown) {
   EvSet set(table_of(4, 2), {}, 1);
-  set.on_loss(1, EvCause::kLoss, at_us(5));
+  set.on_loss(1, EvCause::kLoss, at_us(5), at_us(5));
   set.set_port_usable(1, false);
   EXPECT_TRUE(set.next_probe_deadline().is_never());
   EXPECT_EQ(set.next_probe(at_us(10), ~0U), kNoEv);
@@ -290,7 +294,7 @@ TEST(EvStates, EventsAreBoundedAndDropsAreCounted) {  // 5.6
   config.event_capacity = 3;
   EvSet set(table_of(8, 1), config, 1);
   set.on_mark(0, EvMark::kSkipOnce, at_us(1));  // SKIP is GOOD to the API: no event
-  for (EvIndex ev = 1; ev <= 5; ++ev) set.on_loss(ev, EvCause::kLoss, at_us(ev));
+  for (EvIndex ev = 1; ev <= 5; ++ev) set.on_loss(ev, EvCause::kLoss, at_us(ev), at_us(ev));
   std::vector<EvSet::Event> out(2);
   std::uint64_t dropped = 0;
   EXPECT_EQ(set.poll_events(out, dropped), 2U);
@@ -318,7 +322,7 @@ TEST(EvStates, ConfigurationIsChecked) {
   config.base_rtt = {};
   EXPECT_FALSE(config.check(8));
   config = {};
-  config.probe_interval = {};
+  config.probe_interval = nanoseconds(-1);
   EXPECT_FALSE(config.check(8));
 }
 

@@ -41,6 +41,11 @@ constexpr Named kDefects[] = {
     {Defect::kKeepRetryCount, "keep retry count"},
     {Defect::kCountOldSack, "count an old SACK"},
     {Defect::kWrongOffset, "retransmit wrong offset"},
+    {Defect::kDataOnSilentPlane, "data on a silent plane"},
+    {Defect::kDownLastPlane, "the last plane goes down"},
+    {Defect::kIgnorePeerPorts, "ignore the peer's ports"},
+    {Defect::kShrinkRefuses, "shrinking refuses"},
+    {Defect::kNoPlaneFlush, "no flush with the plane"},
 };
 static_assert(std::size(kDefects) + 1 == static_cast<std::size_t>(Defect::kCount), "every defect is tried");
 

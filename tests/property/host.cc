@@ -83,6 +83,7 @@ void Host::handle(Packet& p, Time now) {
     qp_->on_probe(std::get<wire::ProbeView>(p.view), p.meta);
   }
   out_.check_inflight(*qp_);
+  watch_planes(now);
 }
 
 void Host::on_write(const Packet& p, const wire::WriteView& write, Time now) {
@@ -225,7 +226,7 @@ bool Host::quiet() const {
 bool Host::all_evs_back() const {
   for (std::size_t ev = 0; ev < table_->size(); ++ev)
     if (qp_->ev_set().state(static_cast<path::EvIndex>(ev)) == path::EvState::kAssumedBad) return false;
-  return true;
+  return qp_->ev_set().silent_planes() == 0;
 }
 
 void Host::check_counters() const {
@@ -243,6 +244,7 @@ void Host::check_counters() const {
   if (s_.kind == Kind::kBenign) {
     same("timer_expiries on a benign channel (I2)", c.timer_expiries, 0);
     same("EVs condemned on a benign channel (I2)", qp_->ev_set().counters().assumed_bad, 0);
+    same("planes given up on a benign channel (I2)", qp_->ev_set().counters().planes_down, 0);
   }
   if (!succeeds_in(s_.kind)) return;  // in ERROR packets count elsewhere
   same("rx_write", c.rx_write, seen_.writes);

@@ -53,6 +53,8 @@ class Host {
   void send_data(Time now);
   std::size_t send_burst(Time now, transport::PortCredits& credits, std::size_t most, bool& last_asked);
   void watch(Time now);
+  void change_ports(Time now);
+  void watch_planes(Time now);
   void plan_next(Time now);
   void transmit(Packet packet, Time now);
   [[nodiscard]] transport::PortCredits fresh_credits(Time now) const;
@@ -92,6 +94,9 @@ class Host {
   Time next_round_;
   Time next_service_ = Time::never();
   bool port_was_down_ = false;
+  bool peer_was_down_ = false;
+  std::uint64_t planes_down_ = 0;
+  std::uint32_t silent_ = 0;
   std::uint32_t idle_rounds_ = 0;
 
   transport::QpState last_state_ = transport::QpState::kReset;

@@ -23,17 +23,13 @@ void Host::service(Time now) {
     for (; !inbox_.empty(); inbox_.pop_front()) handle(inbox_.front(), now);
   }
   const Duration t = since_start(now);
-  const bool down = plan_.port_down >= 0 && t >= plan_.port_down_from && t < plan_.port_down_to;
-  if (down != port_was_down_) {
-    port_was_down_ = down;
-    if (down) out_.on_port_down(static_cast<std::uint8_t>(plan_.port_down), now);
-    qp_->on_port_change(static_cast<std::uint8_t>(plan_.port_down), !down, now);
-  }
+  change_ports(now);
   place_due(now);
   const bool timer = qp_->wake().deadline <= now;
   if (timer) {
     qp_->on_timer(now);
     trace_.event(t, index_, "timer", {});
+    watch_planes(now);
   }
   run_application(now);
   send_control(now);
@@ -48,6 +44,33 @@ void Host::service(Time now) {
             qp_->inflight_share_bytes());
   watch(now);
   plan_next(now);
+}
+
+void Host::change_ports(Time now) {
+  const Duration t = since_start(now);
+  const bool down = plan_.port_down >= 0 && t >= plan_.port_down_from && t < plan_.port_down_to;
+  if (down != port_was_down_) {
+    port_was_down_ = down;
+    if (down) out_.on_port_down(static_cast<std::uint8_t>(plan_.port_down), now);
+    qp_->on_port_change(static_cast<std::uint8_t>(plan_.port_down), !down, now);
+  }
+  const bool peer = plan_.peer_down >= 0 && t >= plan_.peer_down_from && t < plan_.peer_down_to;
+  if (peer != peer_was_down_) {
+    peer_was_down_ = peer;
+    out_.on_peer_port(static_cast<std::uint8_t>(plan_.peer_down), !peer, now);
+    qp_->on_peer_ports(peer ? ~(1U << plan_.peer_down) : ~0U, now);
+  }
+}
+
+void Host::watch_planes(Time now) {
+  const std::uint32_t silent = qp_->ev_set().silent_planes();
+  if (qp_->ev_set().counters().planes_down != planes_down_ && qp_->state() == QpState::kRts)
+    out_.check_plane_flush(*qp_, silent & ~silent_, now);
+  planes_down_ = qp_->ev_set().counters().planes_down;
+  silent_ = silent;
+  if (silent == 0) return;
+  const std::uint32_t all = (1U << s_.planes) - 1U;
+  if ((silent & all) == all) violate("D9", "the last usable plane went DOWN");
 }
 
 void Host::watch(Time now) {
@@ -83,6 +106,9 @@ void Host::plan_next(Time now) {
     if (s_.start + stall.from > now) next = earlier(next, s_.start + stall.from);
   if (plan_.port_down >= 0)
     for (const Duration edge : {plan_.port_down_from, plan_.port_down_to})
+      if (s_.start + edge > now) next = earlier(next, s_.start + edge);
+  if (plan_.peer_down >= 0)
+    for (const Duration edge : {plan_.peer_down_from, plan_.peer_down_to})
       if (s_.start + edge > now) next = earlier(next, s_.start + edge);
   const bool waiting = qp_->state() == QpState::kRts && !qp_->send_idle();
   if (waiting && next.is_never())
@@ -129,14 +155,13 @@ void Host::emit_control(const transport::ControlDesc& d, Time now) {
       in_.on_sack_sent(d.sack, *qp_);
       if (d.sack.spdcid != (qp_->qpn() & 0xFFFF) || d.sack.dpdcid != (plan_.attr.dest_qpn & 0xFFFF))
         violate("C10", "spdcid ", d.sack.spdcid, ", dpdcid ", d.sack.dpdcid);
-      if (d.sack.mpr != (plan_.attr.dynamic_mpr ? plan_.attr.mpr_dest : 0))
+      if (d.sack.mpr != (plan_.attr.dynamic_mpr ? qp_->mpr_dest() : 0) ||
+          qp_->mpr_dest() > plan_.attr.mpr_dest)
         violate("D16", "SACK advertises an MPR of ", int{d.sack.mpr});
       tell("tx-sack", in_.index_of(d.sack.cack_psn));
       p.view = d.sack;
-      // a responder that is short of room; what it promised once it goes on accepting
-      if (s_.shrinking)
-        std::get<wire::SackView>(p.view).mpr =
-            static_cast<std::uint8_t>(rng_.below(plan_.attr.mpr_dest + 1U));
+      // a peer that says "no change" now and then (D16)
+      if (s_.shrinking && rng_.chance(0.2)) std::get<wire::SackView>(p.view).mpr = 0;
       ++emitted_sacks_;
       emitted_marks_ += d.sack.m == wire::EvMark::kSkipOnce ? 1 : 0;
       break;
@@ -164,6 +189,9 @@ void Host::emit_control(const transport::ControlDesc& d, Time now) {
 }
 
 void Host::send_control(Time now) {
+  // a responder that is short of room; what it promised once it goes on accepting
+  if (s_.shrinking && qp_->wake().control_ready && rng_.chance(0.3))
+    qp_->set_mpr_dest(static_cast<std::uint8_t>(rng_.below(plan_.attr.mpr_dest + 2U)));
   std::array<transport::ControlDesc, 32> out;
   transport::PortCredits credits = fresh_credits(now);
   for (std::uint16_t& c : credits.credits) c = c != 0 ? 64 : 0;

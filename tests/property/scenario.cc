@@ -181,6 +181,11 @@ void plan_faults(Rng& rng, Scenario& s) {
       side.port_down_from = random_time(rng, s.fault_end);
       side.port_down_to = side.port_down_from + random_time(rng, s.fault_end - side.port_down_from);
     }
+    if (s.planes > 1 && side.port_down < 0 && rng.chance(0.15)) {
+      side.peer_down = static_cast<int>(rng.below(s.planes));
+      side.peer_down_from = random_time(rng, s.fault_end);
+      side.peer_down_to = side.peer_down_from + random_time(rng, s.fault_end - side.peer_down_from);
+    }
   }
 }
 
@@ -284,8 +289,17 @@ Scenario build(std::uint64_t seed, Rng rng, Kind kind) {
   s.policy.use_timestamps = rng.chance(0.9);
   s.policy.ev.probe_interval = Duration{
       static_cast<std::int64_t>(s.policy.base_rtt.ns * static_cast<std::int64_t>(rng.between(2, 50)))};
+  s.policy.ev.probe_backoff_max = {};
+  if (rng.chance(0.3)) {
+    s.policy.ev.probe_interval = {};  // D9's own intervals
+    s.policy.ev.probe_backoff_max = milliseconds(1);
+  }
+  s.policy.ev.plane_rule = rng.chance(0.85);
+  s.policy.ev.rtt_reroute = rng.chance(0.2);
   s.policy.ev.ev_min_active =
       static_cast<std::uint32_t>(rng.between(1, std::max<std::uint64_t>(1, s.evs / 2)));
+  if (rng.chance(0.2))
+    s.policy.ev.active_evs = static_cast<std::uint32_t>(rng.between(s.policy.ev.ev_min_active, s.evs));
 
   // counters that wrap (C23; 8.3.1): often just below
   s.policy.first_msn = Msn{0xFFFFU - static_cast<std::uint32_t>(rng.below(rng.chance(0.5) ? 40 : 65536))};

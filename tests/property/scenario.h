@@ -88,6 +88,8 @@ struct SidePlan {
   std::vector<path::EvIndex> denied;  ///< EVs that the controller denies at the start
   Duration port_down_from, port_down_to;
   int port_down = -1;
+  Duration peer_down_from, peer_down_to;
+  int peer_down = -1;  ///< the peer reports this port down (D19), rightly or not
 };
 
 struct Scenario {

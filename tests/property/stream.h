@@ -80,7 +80,13 @@ class Stream {
   void on_nack_delivered(const wire::NackView& nack, Time now);
   void on_ack_delivered(const wire::AckView& ack);
   void on_port_down(std::uint8_t port, Time now) { port_down_at_[port] = now; }
+  void on_peer_port(std::uint8_t port, bool up, Time now) {
+    peer_down_ = up ? 0 : 1U << port;
+    if (!up) port_down_at_[port] = now;
+  }
   void check_inflight(const transport::Qp& qp) const;
+  /// Planes went DOWN: what left for them within the last round trip is given up with them (D9).
+  void check_plane_flush(const transport::Qp& qp, std::uint32_t planes, Time now) const;
 
   // Responder
   /// The packet belongs to the message that is to fail.
@@ -113,6 +119,7 @@ class Stream {
   void check_path(const transport::TxDesc& d, const Record& r, const transport::Qp& qp,
                   const TxContext& c) const;
   [[nodiscard]] bool has_witness(const Record& r, Time now) const;
+  [[nodiscard]] bool plane_fell_silent(const Record& r, Time now) const;
   void mark_known(std::int64_t index);
   void check_bitmap(const wire::SackView& sack, std::int64_t cack) const;
   void check_walk(const wire::SackView& sack, std::int64_t cack);
@@ -154,6 +161,7 @@ class Stream {
   };
   std::vector<GivenUp> given_up_;  ///< transmissions that were repeated: their EVs may have been flushed (D9)
   Time port_down_at_[kMaxPlanes]{};
+  std::uint32_t peer_down_ = 0;  ///< as the peer reported
 
   std::int64_t cack_ = -1, placed_ = -1, max_received_ = -1;
   std::int64_t out_of_order_ = 0;

@@ -83,8 +83,41 @@ void Stream::check_witness(const TxDesc& d, std::int64_t index, const TxContext&
   const bool followed = std::any_of(given_up_.begin(), given_up_.end(), [&](const GivenUp& g) {
     return g.ev == r.ev && g.sent <= r.last_tx && g.at >= r.last_tx;
   });
-  if (!flushed && !(s_.policy.ev_flush && followed))
+  if (!flushed && !(s_.policy.ev_flush && followed) && !plane_fell_silent(r, c.now))
     violate("I2", "PSN index ", index, " (PSN ", d.psn.value(), ") is retransmitted without a witness");
+}
+
+/// D9: three EVs of its plane lost something that was given up after this packet left, or had left shortly
+/// before (two base RTTs; the requestor's own base RTT may have grown).
+bool Stream::plane_fell_silent(const Record& r, Time now) const {
+  if (!s_.policy.ev.plane_rule) return false;
+  std::vector<path::EvIndex> evs;
+  const auto add = [&](path::EvIndex ev) {
+    if (std::find(evs.begin(), evs.end(), ev) == evs.end()) evs.push_back(ev);
+  };
+  for (auto q = records_.begin(); q <= records_.begin() + max_sent_; ++q)
+    if (q->port == r.port && q->ev != path::kNoEv && has_witness(*q, now)) add(q->ev);
+  for (const GivenUp& g : given_up_)
+    if (g.ev != path::kNoEv && table_[g.ev].port == r.port && r.last_tx - g.at <= s_.policy.base_rtt * 10)
+      add(g.ev);
+  return evs.size() >= 3;
+}
+
+void Stream::check_plane_flush(const transport::Qp& qp, std::uint32_t planes, Time now) const {
+  Duration there = s_.link[sender_][0].delay;
+  Duration back = s_.link[1 - sender_][0].delay;
+  for (std::size_t p = 0; p < s_.planes; ++p) {
+    there = std::min(there, s_.link[sender_][p].delay);
+    back = std::min(back, s_.link[1 - sender_][p].delay);
+  }
+  std::int64_t given_up = 0;
+  for (std::int64_t i = known_upto_ + 1; i <= max_sent_; ++i) {
+    const Record& r = records_[static_cast<std::size_t>(i)];
+    if (!r.known && (planes >> r.port & 1U) != 0 && now - r.last_tx < there + back) given_up += r.nominal;
+  }
+  if (qp.charged_bytes() > unknown_bytes_ - given_up)
+    violate("D9", qp.charged_bytes(), " B are charged; ", given_up, " of ", unknown_bytes_,
+            " B are on a plane that is DOWN");
 }
 
 void Stream::check_path(const TxDesc& d, const Record& r, const transport::Qp& qp, const TxContext& c) const {
@@ -95,9 +128,14 @@ void Stream::check_path(const TxDesc& d, const Record& r, const transport::Qp& q
   if (evs.state(d.ev) != path::EvState::kGood && !c.fallback)
     violate("I9", "data on EV ", d.ev, " in state ", static_cast<int>(evs.state(d.ev)),
             " without counting a fallback");
+  if (!evs.listed(d.ev) && !c.fallback) violate("I9", "data on EV ", d.ev, ", which is not in rotation");
+  const std::uint32_t out = evs.silent_planes() | peer_down_;
+  if ((out >> d.port & 1U) != 0 && !c.fallback)
+    violate("I9", "data on plane ", int{d.port}, ", which is DOWN, without counting a fallback");
   if (r.sends == 0 || d.ev != r.ev) return;
   for (std::size_t other = 0; other < table_.size(); ++other)
     if (other != d.ev && evs.state(static_cast<path::EvIndex>(other)) == path::EvState::kGood &&
+        evs.listed(static_cast<path::EvIndex>(other)) && ((out >> table_[other].port) & 1U) == 0 &&
         ((c.ports_left >> table_[other].port) & 1U) != 0)
       violate("I9", "PSN ", d.psn.value(), " retransmitted on the EV it was lost on, ", d.ev, ", while ",
               other, " is usable");

@@ -202,6 +202,7 @@ TEST(LossInference, VerdictIsProbedAtOnce) {
 TEST(LossInference, SilentEvIsProbedAgain) {
   PairConfig config = config_1k();
   config.policy.ev.probe_interval = microseconds(100);
+  config.policy.ev.probe_backoff_max = {};
   Sender s(config);
   s.post(64 * 1024);
   const auto out = paced(s, 20, microseconds(1));

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What belongs to no QP: Port Status Updates between hosts, both ways (MRC 7.4.8, D19).
+#include <algorithm>
+
+#include "sim/simulation.h"
+
+namespace mrc::sim {
+
+void Simulation::add_peer(HostId host, HostId peer, QpId via) {
+  Host& h = hosts_[host];
+  const auto known =
+      std::find_if(h.peers.begin(), h.peers.end(), [&](const Peer& p) { return p.host == peer; });
+  if (known != h.peers.end()) {
+    qps_[via]->qp->on_peer_ports(known->ports.planes_up(), now_);
+    return;
+  }
+  Peer p;
+  p.host = peer;
+  p.via = via;
+  p.report = transport::PortReport((1U << fabric_->topology().planes) - 1U);
+  h.peers.push_back(std::move(p));
+}
+
+void Simulation::report_ports(HostId host) {
+  if (!options_.port_status) return;
+  Host& h = hosts_[host];
+  for (Peer& peer : h.peers) peer.report.change(h.ports_up, ++h.next_request_id, now_);
+  if (!h.peers.empty()) mark_dirty(host);
+}
+
+Time Simulation::endpoint_deadline(const Host& host) {
+  Time t = Time::never();
+  for (const Peer& p : host.peers) t = earlier(t, p.answers.empty() ? p.report.deadline() : Time{});
+  return t;
+}
+
+// Answers first, then what is due to be told; one packet a call.
+bool Simulation::pump_endpoint(HostId id, transport::PortCredits& credits) {
+  for (Peer& peer : hosts_[id].peers) {
+    transport::ControlDesc d;
+    d.dscp = wire::DscpClass::kControl;
+    if (!peer.answers.empty()) {
+      auto [plane, response] = peer.answers.front();
+      const std::uint32_t free = credits.free_mask();
+      if ((free >> plane & 1U) == 0) plane = static_cast<std::uint8_t>(__builtin_ctz(free));
+      peer.answers.pop_front();
+      d.opcode = wire::Opcode::kEndpointResponse;
+      d.response = response;
+      send_endpoint(peer, plane, d);
+      return true;
+    }
+    std::uint8_t plane = 0;
+    d.opcode = wire::Opcode::kEndpointRequest;
+    if (!peer.report.next_request(now_, credits.free_mask(), d.request, plane)) continue;
+    send_endpoint(peer, plane, d);
+    return true;
+  }
+  return false;
+}
+
+void Simulation::send_endpoint(const Peer& peer, std::uint8_t plane, const transport::ControlDesc& d) {
+  const path::EvChoice choice = qps_[peer.via]->qp->ev_set().choose_for_control(1U << plane, plane);
+  const TokenId token = tokens_.acquire();
+  tokens_[token].is_data = false;
+  tokens_[token].control = d;
+  fabric::Packet view;
+  view.size_bytes = options_.sizes.control_bytes_of(d.opcode);
+  view.kind = fabric::Kind::kControl;
+  view.dscp = d.dscp;
+  ++counters_.control_sent;
+  inject(peer.via, choice.ev, 0, plane, token, view);
+}
+
+void Simulation::deliver_endpoint(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta) {
+  Host& host = hosts_[node.host];
+  const HostId from = qps_[node.peer]->host;
+  const auto peer =
+      std::find_if(host.peers.begin(), host.peers.end(), [&](const Peer& p) { return p.host == from; });
+  if (peer == host.peers.end()) return;
+  mark_dirty(node.host);
+  if (d.opcode == wire::Opcode::kEndpointResponse) {
+    peer->report.on_response(d.response);
+    return;
+  }
+  peer->answers.emplace_back(meta.port, transport::response_to(d.request));
+  if (!peer->ports.on_request(d.request, now_)) return;
+  for (QpId id = 0; id < qps_.size(); ++id) {
+    if (qps_[id]->host != node.host || qps_[qps_[id]->peer]->host != from) continue;
+    qps_[id]->qp->on_peer_ports(peer->ports.planes_up(), now_);
+    after_events(id);
+  }
+}
+
+}  // namespace mrc::sim
