@@ -159,6 +159,7 @@ Result<DemoReport> run_demo(const DemoOptions& o) {
   wc.planes = o.planes;
   wc.paths = o.paths;
   wc.delay = o.delay;
+  wc.poll_step = o.poll_step;
   wc.memory_bytes = kMessageBytes * kSlots;
   auto made = DemoWorld::create(wc);
   if (!made) return made.error();

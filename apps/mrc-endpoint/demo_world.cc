@@ -66,6 +66,7 @@ Result<void> DemoWorld::open() {
   for (unsigned host = 0; host < 2; ++host) {
     if (auto r = open_nic(host, of_host[host]); !r) return r;
   }
+  if (is_virtual()) poll();  // the workers learn which time it is before they have QPs to time
   return connect(of_host[0]);
 }
 
@@ -105,11 +106,20 @@ Result<void> DemoWorld::connect(const config::EndpointConfig& c) {
   return {};
 }
 
+void DemoWorld::poll_worker(unsigned host) {
+  if (is_virtual()) {
+    worker(host).poll_at(virtual_now_);
+  } else {
+    worker(host).poll();
+  }
+}
+
 void DemoWorld::poll() {
-  worker(0).poll();
-  net_->poll(clock_.now());
-  worker(1).poll();
-  net_->poll(clock_.now());
+  virtual_now_ = virtual_now_ + config_.poll_step;
+  for (unsigned host = 0; host < 2; ++host) {
+    poll_worker(host);
+    net_->poll(now());
+  }
 }
 
 std::vector<path::EvIndex> DemoWorld::evs_on(std::uint32_t plane, std::uint32_t path) const {

@@ -21,6 +21,7 @@ struct DemoWorldConfig {
   std::uint32_t planes = 4;
   std::uint32_t paths = 8;
   Duration delay{};              ///< one way
+  Duration poll_step{};          ///< virtual time, so much a poll(); zero: the machine's clock
   std::size_t memory_bytes = 0;  ///< of the source at host 0 and of the target at host 1
 };
 
@@ -34,7 +35,7 @@ class DemoWorld {
 
   /// One iteration of both workers and of the fabric, at the time of the clock.
   void poll();
-  [[nodiscard]] Time now() const { return clock_.now(); }
+  [[nodiscard]] Time now() const { return is_virtual() ? virtual_now_ : clock_.now(); }
 
   [[nodiscard]] virt::VirtualFabric& net() { return *net_; }
   [[nodiscard]] nic::Nic& nic(unsigned host) { return *nics_[host]; }
@@ -54,12 +55,15 @@ class DemoWorld {
 
  private:
   explicit DemoWorld(const DemoWorldConfig& config);
+  [[nodiscard]] bool is_virtual() const { return config_.poll_step.ns != 0; }
+  void poll_worker(unsigned host);
   Result<void> open();
   Result<void> open_nic(unsigned host, const config::EndpointConfig& c);
   Result<void> connect(const config::EndpointConfig& c);
 
   const DemoWorldConfig config_;
   nic::TscClock clock_;
+  Time virtual_now_{1'000'000'000};
   std::vector<unsigned char> source_, target_;
   std::unique_ptr<virt::VirtualFabric> net_;  ///< outlives the Nics
   std::array<std::unique_ptr<nic::Nic>, 2> nics_;

@@ -31,7 +31,7 @@ void fill(std::uint64_t word, std::uint64_t flip, void* dst, std::size_t n) {
     std::memcpy(out + i * kWord, &v, kWord);
   }
   const std::uint64_t last = (word + kStep * words) ^ flip;
-  std::memcpy(out + words * kWord, &last, n % kWord);
+  if (n % kWord != 0) std::memcpy(out + words * kWord, &last, n % kWord);  // nothing may be nowhere: no null
 }
 
 Mismatch locate(std::uint64_t word, const unsigned char* in, std::size_t n) {
@@ -76,7 +76,7 @@ std::optional<Mismatch> check_pattern(const PatternKey& key, std::size_t offset,
     }
   }
   const std::uint64_t last = word + kStep * words;
-  if (std::memcmp(in + words * kWord, &last, n % kWord) != 0) {
+  if (n % kWord != 0 && std::memcmp(in + words * kWord, &last, n % kWord) != 0) {
     Mismatch m = locate(last, in + words * kWord, n % kWord);
     m.offset += offset + words * kWord;
     return m;

@@ -17,6 +17,7 @@
 #include "ethdev/kernel_iface.h"
 #include "ethdev/text.h"
 #include "ethdev/vdev.h"
+#include "tsan/order.h"
 
 namespace mrc::ethdev {
 namespace {
@@ -138,6 +139,7 @@ Result<void> Port::configure(const PortConfig& config) {
     const std::string output = capture.stop();
     return error(ok.error().message, said(output));
   }
+  tsan::watch_port(caps_.port_id, rx_queues_, tx_queues_);
   return {};
 }
 

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <string>
 
+#include "tsan/order.h"
+
 namespace mrc::ring {
 namespace {
 
@@ -75,6 +77,7 @@ Result<void> RingPair::open_port(unsigned host, unsigned plane) {
     rc = rte_eth_rx_queue_setup(id, q, config_.depth, 0, nullptr, pool_);
     if (rc == 0) rc = rte_eth_tx_queue_setup(id, q, config_.depth, 0, nullptr);
   }
+  tsan::watch_port(id, queues, queues);
   if (rc == 0) rc = rte_eth_dev_start(id);
   if (rc != 0) return Error{"ring ports: port " + name + " does not start: " + rte_strerror(-rc)};
   return {};

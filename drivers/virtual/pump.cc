@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "nic/clock.h"
+#include "tsan/order.h"
 #include "virtual/impl.h"
 
 namespace mrc::virt {
@@ -43,6 +44,7 @@ std::size_t VirtualFabric::Impl::take(std::uint32_t index, Time now) {
     if (fabric->in_flight() + room > config.max_packets) room = config.max_packets - fabric->in_flight();
     const unsigned n =
         rte_ring_sc_dequeue_burst(ring.get(), reinterpret_cast<void**>(burst.data()), room, nullptr);
+    tsan::takes(burst.data(), n);
     for (unsigned i = 0; i < n; ++i) __builtin_prefetch(rte_pktmbuf_mtod(burst[i], void*));
     for (unsigned i = 0; i < n; ++i) inject(burst[i], index, now);
     total += n;
@@ -141,6 +143,7 @@ void VirtualFabric::Impl::flush(std::size_t where) {
   if (s.count == 0) return;
   rte_ring* ring = ports[where / config.queues].rx[where % config.queues].get();
   for (std::uint32_t i = 0; i < s.count; ++i) counters.given_bytes += rte_pktmbuf_pkt_len(s.mbufs[i]);
+  tsan::gives(s.mbufs.data(), s.count);
   const unsigned n =
       rte_ring_sp_enqueue_burst(ring, reinterpret_cast<void**>(s.mbufs.data()), s.count, nullptr);
   counters.given += n;

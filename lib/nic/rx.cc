@@ -89,7 +89,9 @@ DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView&
     return DropReason::kAccess;
   }
   const std::uint32_t at = f.bth_offset + wire::write_header_bytes(view.bth.opcode, view.bth.ts);
-  std::memcpy(reinterpret_cast<void*>(view.va), frame.data() + at, view.payload_bytes);
+  // A Write of nothing has a target of the peer's fancy, null too, which memcpy must not be given.
+  if (view.payload_bytes != 0) [[likely]]
+    std::memcpy(reinterpret_cast<void*>(view.va), frame.data() + at, view.payload_bytes);
   home.qp.placed(view.bth.psn);
   return DropReason::kNone;
 }

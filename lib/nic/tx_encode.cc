@@ -106,7 +106,8 @@ void encode_data(WorkerCore& w, QpHome& home, std::span<const transport::TxDesc>
     assert(d.port < w.ports.size() && d.ev < home.evs->size());
     std::uint8_t* payload = payload_of(mbufs[i]);
     const std::uint32_t header_bytes = encode_headers(w, home, d, payload);
-    if (is_short(d.payload_bytes)) std::memcpy(payload, source_of(d), d.payload_bytes);
+    if (is_short(d.payload_bytes) && d.payload_bytes != 0)
+      std::memcpy(payload, source_of(d), d.payload_bytes);
     const std::uint32_t padded = d.payload_bytes + wire::pad(payload, d.payload_bytes);
     set_frame(mbufs[i], header_bytes, padded + wire::kIcrcBytes);
     begun[i] = wire::icrc_piece(home.templates[d.port], payload, header_bytes,

@@ -24,6 +24,13 @@ TEST(Pattern, FilledIsRightAtEveryLengthAndOffset) {
   }
 }
 
+TEST(Pattern, NothingMayBeNowhere) {
+  const PatternKey key{1, 2, 3, 4};
+  fill_pattern(key, 0, nullptr, 0);
+  fill_poison(key, 0, nullptr, 0);
+  EXPECT_FALSE(check_pattern(key, 0, nullptr, 0));
+}
+
 TEST(Pattern, PiecesMakeTheWhole) {
   const PatternKey key{9, 0, 0, 77};
   Bytes whole(4096);

@@ -198,6 +198,22 @@ TEST(Protection, LocalKeyIsCheckedAtThePost) {
   EXPECT_EQ(TwoNics::post(a, wr), PostStatus::kOk);
 }
 
+TEST(Protection, AWriteOfNothingNeedsNoMemoryAtEitherEnd) {
+  TwoNics net(Wiring{});
+  Host& a = net.host[0];
+  Host& b = net.host[1];
+  const transport::WorkRequest nothing{.wr_id = 5};
+  ASSERT_EQ(nothing.local + nothing.remote_va + nothing.rkey + nothing.length_bytes, 0U);
+  ASSERT_EQ(a.w().post_send(a.qpn, 0, nothing), PostStatus::kOk);
+  std::vector<transport::Completion> done;
+  ASSERT_TRUE(net.run([&] {
+    net.drain_cq(a, done);
+    return !done.empty();
+  }));
+  EXPECT_EQ(done[0].status, transport::WcStatus::kSuccess);
+  EXPECT_EQ(b.nic->snapshot(0).drops.total(), 0U);
+}
+
 TEST(Protection, DestroyedQpsAreDropsAndTheirSlotGetsANewNumber) {
   TwoNics net(Wiring{});
   Host& a = net.host[0];

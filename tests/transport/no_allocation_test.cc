@@ -13,19 +13,35 @@ namespace {
 
 std::size_t allocations = 0;
 
-void* counted(std::size_t bytes) {
+void* counted(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) noexcept {
   ++allocations;
-  if (void* p = std::malloc(bytes)) return p;
-  throw std::bad_alloc();
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+void* or_throw(void* p) {
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
 }
 
 }  // namespace
 
+// All forms that the library may call: a form left out would be the sanitizer's own, and escape the count.
 void* operator new(std::size_t bytes) {
-  return counted(bytes);
+  return or_throw(counted(bytes));
 }
 void* operator new[](std::size_t bytes) {
+  return or_throw(counted(bytes));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return counted(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return or_throw(counted(bytes, static_cast<std::size_t>(alignment)));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return or_throw(counted(bytes, static_cast<std::size_t>(alignment)));
 }
 void operator delete(void* p) noexcept {
   std::free(p);
@@ -37,6 +53,24 @@ void operator delete(void* p, std::size_t) noexcept {
   std::free(p);
 }
 void operator delete[](void* p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, const std::nothrow_t&) noexcept {
+  std::free(p);
+}
+void operator delete[](void* p, const std::nothrow_t&) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete[](void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
   std::free(p);
 }
 

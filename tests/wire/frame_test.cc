@@ -187,8 +187,8 @@ TEST(Frame, TimestampOfAnotherTypeIsNone) {
   FrameView f;
   WriteView w;
   TrimmedView t;
-  for (const std::uint8_t type : {1, 0, 2, 15}) {
-    frame[ftype] = type;
+  for (const unsigned type : {1U, 0U, 2U, 15U}) {
+    frame[ftype] = static_cast<std::uint8_t>(type);
     ASSERT_EQ(reason_of(frame, f), DropReason::kNone);
     ASSERT_EQ(decode_write(frame, f, w), DropReason::kNone);
     EXPECT_EQ(w.tx_timestamp, type == 1 ? Tick{0xBEEF} : Tick{0});
