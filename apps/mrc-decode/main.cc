@@ -10,6 +10,7 @@
 
 #include "report/capture_reader.h"
 #include "report/packet_fields.h"
+#include "report/say.h"
 
 namespace {
 
@@ -127,18 +128,18 @@ class Printer {
       where.update(to_json(packet));
       if (foreign && in_capture) where["not_mrc"] = true;
       if (options_.explain_icrc && packet.icrc) where["icrc"]["masked"] = hex_of(icrc_input(packet));
-      fmt::print("{}\n", where.dump(-1, ' ', false, Json::error_handler_t::replace));
+      mrc::report::say(stdout, "{}\n", where.dump(-1, ' ', false, Json::error_handler_t::replace));
       return;
     }
     if (packet.verdict == Verdict::kFine || packet.verdict == Verdict::kBadIcrc) {
-      fmt::print("{}\n{}\n", title, to_text(packet));
-      if (options_.explain_icrc) fmt::print("{}\n", explain_icrc_text(packet));
+      mrc::report::say(stdout, "{}\n{}\n", title, to_text(packet));
+      if (options_.explain_icrc) mrc::report::say(stdout, "{}\n", explain_icrc_text(packet));
       if (packet.verdict == Verdict::kFine) return;
     }
     const char* kind = foreign && in_capture                    ? "not MRC"
                        : packet.verdict == Verdict::kIncomplete ? "incomplete"
                                                                 : "malformed";
-    fmt::print("{}: {} at byte {}: {}\n", title, kind, packet.error_byte, packet.error);
+    mrc::report::say(stdout, "{}: {} at byte {}: {}\n", title, kind, packet.error_byte, packet.error);
   }
 
   [[nodiscard]] const Totals& totals() const { return totals_; }
@@ -236,7 +237,7 @@ Result<void> decode_file(const std::string& file, const mrc::wire::DecodeOptions
 
 int fail(const Error& error) {
   std::fflush(stdout);
-  fmt::print(stderr, "mrc-decode: {}\n", error.message);
+  mrc::report::say(stderr, "mrc-decode: {}\n", error.message);
   return kUsageOrFile;
 }
 
@@ -277,7 +278,7 @@ int run(const Options& o) {
 
 int main(int argc, char** argv) {
   if (argc == 1) {
-    fmt::print(stderr, "{}", kFirstCommand);
+    mrc::report::say(stderr, "{}", kFirstCommand);
     return kUsageOrFile;
   }
   Options o;
@@ -312,8 +313,12 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? kAllFine : kUsageOrFile;
   }
   if (o.files.empty() && o.ip_hex.empty() && o.ib_hex.empty()) {
-    fmt::print(stderr, "{}", kFirstCommand);
+    mrc::report::say(stderr, "{}", kFirstCommand);
     return kUsageOrFile;
   }
-  return run(o);
+  const int code = run(o);
+  if (mrc::report::delivered(stdout)) return code;
+  mrc::report::say(stderr,
+                   "mrc-decode: standard output cannot be written: it is closed, full, or nobody reads it\n");
+  return kUsageOrFile;
 }

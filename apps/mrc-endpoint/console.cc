@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "report/rates.h"
+#include "report/say.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -33,6 +34,7 @@ void catch_signals() {
   action.sa_handler = on_signal;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGHUP, &action, nullptr);  // a lost terminal: the results are still written
   ::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -51,11 +53,11 @@ Console::Console(bool quiet) : quiet_(quiet), terminal_(::isatty(STDERR_FILENO) 
 void Console::log(const std::string& line) {
   if (quiet_) return;
   end_progress();
-  fmt::print(stderr, "{}\n", line);
+  report::say(stderr, "{}\n", line);
 }
 
 void Console::end_progress() {
-  if (line_open_) fmt::print(stderr, "\n");
+  if (line_open_) report::say(stderr, "\n");
   line_open_ = false;
 }
 
@@ -70,7 +72,7 @@ void Console::progress(const SessionProgress& p, Time now) {
     const auto rate = static_cast<double>(report::delta(messages, last_messages_)) / s;
     const std::string line = fmt::format("{}  {} messages  {:.0f}/s  {:.2f} Gb/s", phase, messages, rate,
                                          rate * static_cast<double>(p.size_bytes) * 8 / 1e9);
-    fmt::print(stderr, fmt::runtime(terminal_ ? "\r{:<78}" : "{}\n"), line);
+    report::say(stderr, fmt::runtime(terminal_ ? "\r{:<78}" : "{}\n"), line);
     std::fflush(stderr);
     line_open_ = terminal_;
   }

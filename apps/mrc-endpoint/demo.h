@@ -21,8 +21,8 @@ struct DemoOptions {
   std::uint32_t paths = 8;             ///< of each plane
   Duration delay = microseconds(250);  ///< of each path, one way
   double loss = 0.001;                 ///< of one path
-  /// Test hook: virtual time, and this much of it passes with every round of polls. Then a run follows from its seed,
-  /// and what other processes do to the machine does not show. Zero: the machine's clock.
+  /// Test hook: virtual time, and this much of it passes with every round of polls. Then a run follows from
+  /// its seed, and what other processes do to the machine does not show. Zero: the machine's clock.
   Duration poll_step{};
   /// Test hook: the packet with this number (from 0) is poisoned again after it arrived; -1: none.
   std::int64_t forget_message = -1;

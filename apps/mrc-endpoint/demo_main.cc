@@ -9,6 +9,7 @@
 
 #include "demo.h"
 #include "ethdev/eal.h"
+#include "report/say.h"
 
 namespace mrc::endpoint {
 
@@ -19,7 +20,7 @@ double giga(double bps) {
 }
 
 ExitCode fail(const std::string& message, ExitCode code) {
-  fmt::print(stderr, "mrc-endpoint demo: {}\n", message);
+  report::say(stderr, "mrc-endpoint demo: {}\n", message);
   return code;
 }
 
@@ -27,7 +28,7 @@ ExitCode fail(const std::string& message, ExitCode code) {
 std::string write_json(const std::string& path, const DemoReport& r) {
   if (path.empty()) return {};
   if (path == "-") {
-    fmt::print("{}", to_json(r));
+    report::say(stdout, "{}", to_json(r));
     return {};
   }
   std::ofstream out(path);
@@ -124,7 +125,7 @@ ExitCode demo_main(const std::vector<std::string>& args) {
   if (!eal) return fail(eal.error().message, ExitCode::kUnsupported);
   auto r = run_demo(o);
   if (!r) return fail(r.error().message, ExitCode::kTransport);
-  fmt::print("{}", to_text(*r));
+  report::say(stdout, "{}", to_text(*r));
   if (const std::string e = write_json(json_path, *r); !e.empty()) return fail(e, ExitCode::kUsage);
   return r->pass() ? ExitCode::kPass : ExitCode::kTestFailed;
 }

@@ -50,7 +50,7 @@ class Reader {
   T number(const char* key, std::uint64_t hi = std::numeric_limits<T>::max(), std::uint64_t lo = 0) const {
     const Json& v = member(key);
     if (!v.is_number_unsigned())
-      throw Bad{fmt::format("{} is not a whole number: {:.60}", name(key), v.dump())};
+      throw Bad{fmt::format("{} is not a whole number: {:.60}", name(key), printable_ascii(v.dump()))};
     const auto n = v.get<std::uint64_t>();
     if (n < lo || n > hi) throw Bad{fmt::format("{} is {}, allowed are {} to {}", name(key), n, lo, hi)};
     return static_cast<T>(n);
@@ -68,18 +68,21 @@ class Reader {
   [[nodiscard]] double real(const char* key, double hi) const {
     const Json& v = member(key);
     if (!v.is_number() || !(v.get<double>() >= 0) || !(v.get<double>() <= hi)) {
-      throw Bad{fmt::format("{} is not a number from 0 to {}: {:.60}", name(key), hi, v.dump())};
+      throw Bad{
+          fmt::format("{} is not a number from 0 to {}: {:.60}", name(key), hi, printable_ascii(v.dump()))};
     }
     return v.get<double>();
   }
   [[nodiscard]] bool flag(const char* key) const {
     const Json& v = member(key);
-    if (!v.is_boolean()) throw Bad{fmt::format("{} is not true or false: {:.60}", name(key), v.dump())};
+    if (!v.is_boolean())
+      throw Bad{fmt::format("{} is not true or false: {:.60}", name(key), printable_ascii(v.dump()))};
     return v.get<bool>();
   }
   [[nodiscard]] std::string text(const char* key) const {
     const Json& v = member(key);
-    if (!v.is_string()) throw Bad{fmt::format("{} is not text: {:.60}", name(key), v.dump())};
+    if (!v.is_string())
+      throw Bad{fmt::format("{} is not text: {:.60}", name(key), printable_ascii(v.dump()))};
     const auto& s = v.get_ref<const std::string&>();
     if (s.size() > kMaxTextBytes)
       throw Bad{fmt::format("{} has {} bytes, at most {}", name(key), s.size(), kMaxTextBytes)};
@@ -350,17 +353,11 @@ Message decode_as(std::string_view type, const Reader& r) {
   }
 }
 
-/// Bounds the work of the JSON parser on nested garbage.
-bool too_deep(std::string_view line) {
-  int depth = 0;
-  for (const char c : line) {
-    if (c == '[' || c == '{') {
-      if (++depth > 32) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
+/// Our messages nest four deep. Nothing deeper is built, as printing or freeing it recurses.
+constexpr int kMaxNesting = 16;
+bool refuse_deep(int depth, Json::parse_event_t, Json&) {
+  if (depth > kMaxNesting) throw Bad{fmt::format("brackets nested more than {} deep", kMaxNesting)};
+  return true;
 }
 
 }  // namespace
@@ -377,10 +374,9 @@ std::string encode(const Message& m) {
 
 Result<Message> decode(std::string_view line) {
   if (line.size() > kMaxLineBytes) return Error{fmt::format("a line of more than {} bytes", kMaxLineBytes)};
-  if (too_deep(line)) return Error{"brackets nested too deeply"};
-  const Json j = Json::parse(line, nullptr, false);
-  if (j.is_discarded()) return Error{fmt::format("not JSON: '{}'", printable_ascii(line))};
   try {
+    const Json j = Json::parse(line, refuse_deep, false);
+    if (j.is_discarded()) return Error{fmt::format("not JSON: '{}'", printable_ascii(line))};
     const Reader r(j, "");
     return decode_as(r.text("type"), r);
   } catch (const Bad& bad) {

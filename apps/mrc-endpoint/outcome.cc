@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "report/atomic_file.h"
+#include "report/say.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -89,11 +90,11 @@ ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& 
 
 ExitCode publish(const report::RunResult& result, const Options& options, ExitCode code) {
   std::fflush(stderr);
-  fmt::print(options.json_path == "-" ? stderr : stdout, "{}", report::to_table(result, {options.show_evs}));
+  report::say(options.json_path == "-" ? stderr : stdout, "{}", report::to_table(result, {options.show_evs}));
   std::fflush(stdout);
   if (options.json_path.empty()) return code;
   if (Result<void> r = report::write_file_atomically(options.json_path, report::to_json(result)); !r) {
-    fmt::print(stderr, "mrc-endpoint: --json {}\n", r.error().message);
+    report::say(stderr, "mrc-endpoint: --json {}\n", r.error().message);
     return code == ExitCode::kPass ? ExitCode::kUsage : code;
   }
   return code;

@@ -17,6 +17,7 @@
 #include "nic/clock.h"
 #include "oob_socket.h"
 #include "outcome.h"
+#include "report/say.h"
 #include "session.h"
 
 namespace mrc::endpoint {
@@ -94,7 +95,7 @@ std::optional<Failure> Program::connect() {
   } else if (options_.command == Command::kServe) {
     Result<OobListener> l = OobListener::listen(oob.address, oob.port);
     if (!l) return Failure{ExitCode::kUsage, l.error().message};
-    fmt::print(stderr, "serving on {} port {}\n", oob.address, l->port());  // scripts wait for it: not quiet
+    report::say(stderr, "serving on {} port {}\n", oob.address, l->port());  // scripts wait for it: not quiet
     while (!socket_.open()) {
       if (signals_seen() != 0) return Failure{ExitCode::kTestFailed, "interrupted before a peer connected"};
       socket_ = l->accept(milliseconds(100));
@@ -279,7 +280,7 @@ ExitCode Program::run() {
   }
   if (failure) {
     console_.end_progress();
-    fmt::print(stderr, "mrc-endpoint: {}\n", failure->message);
+    report::say(stderr, "mrc-endpoint: {}\n", failure->message);
     return failure->code;
   }
   console_.log(fmt::format("seed {}", seed_));
@@ -287,7 +288,7 @@ ExitCode Program::run() {
   loopback() ? loop_pair() : loop_socket();
   finish();
   const ExitCode code = judge(result_, failure_);
-  if (failure_) fmt::print(stderr, "mrc-endpoint: {}\n", failure_->message);
+  if (failure_) report::say(stderr, "mrc-endpoint: {}\n", failure_->message);
   const ExitCode published = publish(result_, options_, code);
   exit_within(kCleanUpSeconds, static_cast<int>(published));
   return published;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ThreadSanitizer has to be told about DPDK. The installed libraries are not instrumented: that a packet sent by
-// one thread and received by another has been handed over in order, it does not see, and every byte of it
-// would be reported as a race. In builds with -Db_sanitize=thread these calls say so, mbuf by mbuf, and a
-// mempool handler compiled here takes the place of the library's (order.cc). In all other builds they are
+// What ThreadSanitizer has to be told about DPDK. The installed libraries are not instrumented: that a packet
+// sent by one thread and received by another has been handed over in order, it does not see, and every byte
+// of it would be reported as a race. In builds with -Db_sanitize=thread these calls say so, mbuf by mbuf, and
+// a mempool handler compiled here takes the place of the library's (order.cc). In all other builds they are
 // empty. Nothing of ours is suppressed: two threads that touch an mbuf without such a hand-over are reported.
 #pragma once
 

@@ -207,14 +207,7 @@ EvChoice EvSet::choose_for_control(std::uint32_t free_ports, std::uint8_t port) 
        {usable_planes_ & free_ports & wanted, usable_planes_ & free_ports & ~wanted}) {
     if (planes == 0) continue;
     EvIndex ev = newest_proof(planes, kNoEv);
-    if (ev == kNoEv) {  // nothing is proven: in turn, so that one dead path does not eat every answer
-      std::uint32_t left = planes;
-      for (auto n = reverse_turn_ % static_cast<std::uint32_t>(__builtin_popcount(planes)); n > 0; --n)
-        left &= left - 1;
-      const Plane& plane = planes_[static_cast<std::size_t>(__builtin_ctz(left))];
-      ev = list_[plane.begin + reverse_turn_ / 3 % plane.size];
-      ++reverse_turn_;
-    }
+    if (ev == kNoEv) ev = list_[planes_[static_cast<std::size_t>(__builtin_ctz(planes))].begin];
     return {ev, (*table_)[ev].port, false};
   }
   // An answer is worth sending even over a doubtful path: silence would condemn the peer's paths too.

@@ -355,8 +355,7 @@ class EvSet {
   std::uint32_t silent_ = 0;
   std::uint32_t in_service_ = ~0U;
   std::array<PlaneHealth, kMaxPlanes> plane_health_{};
-  Duration answer_wait_{};                  ///< 0: two base RTTs
-  mutable std::uint32_t reverse_turn_ = 0;  ///< of control packets on planes without proof
+  Duration answer_wait_{};  ///< 0: two base RTTs
   mutable Time probe_deadline_ = Time::never();
   mutable bool probe_deadline_stale_ = true;
   std::size_t active_ = 0;

@@ -215,18 +215,19 @@ std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<Con
 
 // D14 line 11: over the EV with the newest proof of delivery, on two different planes; one, if only one.
 std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
-  std::uint32_t planes = credits.free_mask() & tail_planes_;
   std::size_t n = 0;
-  while (tail_probes_due_ != 0 && planes != 0 && n < out.size()) {
-    const path::EvIndex ev = newest_proof(planes);
-    if (ev == path::kNoEv) planes = 0;
+  while (tail_probes_due_ != 0 && n < out.size() && credits.free_mask() != 0) {
+    const path::EvIndex ev = newest_proof(credits.free_mask() & tail_planes_);
     if (ev != path::kNoEv) {
-      planes &= ~(1U << (*ctx_.evs)[ev].port);
       tail_planes_ &= ~(1U << (*ctx_.evs)[ev].port);
       --tail_probes_due_;
       emit_probe(ev, now, true, credits, out[n++]);
+      continue;
     }
-    if (planes == 0) tail_probes_due_ = 0;
+    // Every plane has had one. The second of two is for another plane only (D14 line 11).
+    const bool again = tail_planes_ != ~0U && tail_probes_due_ > 1;
+    if (!again) tail_probes_due_ = 0;
+    tail_planes_ = ~0U;
   }
   return n;
 }

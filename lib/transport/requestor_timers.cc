@@ -11,6 +11,7 @@ namespace mrc::transport {
 namespace {
 
 constexpr unsigned kProbePlanes = 2;                      // D14 line 11
+constexpr unsigned kMostProbes = 8;                       // at once, for a window that one SACK does not show
 constexpr Duration kLongestProbeWait = milliseconds(10);  // D9's bound, used when there is no ACK timer
 
 }  // namespace
@@ -104,7 +105,10 @@ void Requestor::check_probe_timer(Time now) {
   if (!waiting()) return;
   Duration wait = rtt_.srtt() + rtt_.reo(now);
   if (!tx_ready()) {
-    tail_probes_due_ = kProbePlanes;
+    // A SACK shows 64 PSNs, and the next one the next 64 (D5). With two at a time a window of 1024 is seen
+    // after eight round trips.
+    const auto shown_by = static_cast<unsigned>((next_ - cack_ + 62) / 64);
+    tail_probes_due_ = static_cast<std::uint8_t>(std::clamp(shown_by, kProbePlanes, kMostProbes));
     tail_planes_ = ~0U;
     ++probe_run_;
     const Duration cap = ctx_.retry.enabled() ? ctx_.retry.interval(0) : kLongestProbeWait;

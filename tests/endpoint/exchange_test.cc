@@ -128,7 +128,10 @@ TEST(ExchangeMessages, RefusesGarbageAndDepth) {
   for (const std::string& line :
        {std::string(), std::string("{"), std::string("[]"), std::string("null"), std::string("{}"),
         std::string(R"({"type":7})"), std::string(R"({"type":"nope"})"), std::string(100000, '['),
-        "{\"type\":" + std::string(50, '[')}) {
+        "{\"type\":" + std::string(50, '['),
+        // Brackets in text pay for none outside of it.
+        "{\"type\":\"hello\",\"x\":\"" + std::string(400000, ']') +
+            "\",\"version\":" + std::string(400000, '[') + std::string(400000, ']') + "}"}) {
     EXPECT_FALSE(decode(line)) << line.substr(0, 40);
   }
 }

@@ -50,6 +50,7 @@ class Loop {
     while (!session_[0]->over() || !session_[1]->over()) {
       for (std::size_t i = 0; i < 2; ++i) end_[i]->poll();
       for (std::size_t i = 0; i < 2; ++i) {
+        if (i == 0 && ++turns_ % serve_steps_every != 0) continue;
         session_[i]->step(clock_.now());
         if (during) during(*this);
         const std::string lines = session_[i]->exchange().take_output();
@@ -69,10 +70,12 @@ class Loop {
   Session& session(std::size_t i) { return *session_[i]; }
 
   std::function<void(Loop&)> during;
+  unsigned serve_steps_every = 1;  ///< rounds: more, and the messages of the running end come in batches
   std::vector<report::PhaseResult> results[2];
   std::optional<ExchangeFailure> failure[2];
 
  private:
+  unsigned turns_ = 0;
   void open(std::size_t i, nic::BurstFn tap, std::function<void(PhaseRunner&)> on_phase) {
     config::EndpointConfig& c = config_[i];
     c.profile = config::Profile::kRing;
@@ -160,6 +163,22 @@ TEST(Session, ASweepRunsEverySizeOnTheSameQps) {
   loop.run();
   ASSERT_EQ(loop.results[1].size(), 3U);
   for (const auto& phase : loop.results[1]) EXPECT_EQ(phase.peer_verification.messages, 300U);
+}
+
+TEST(Session, AReportAndTheNextPhaseMayComeInOnePiece) {
+  for (const auto kind : {config::WorkloadKind::kWriteBw, config::WorkloadKind::kWriteLat}) {
+    for (const bool both_ways : {false, true}) {
+      config::EndpointConfig c = workload(kind, 0, 2);
+      c.workload.sweep_bytes = std::vector<std::uint64_t>(20, 64);
+      c.workload.bidirectional = both_ways && kind != config::WorkloadKind::kWriteLat;
+      Loop loop(c);
+      loop.serve_steps_every = 300;
+      loop.run();
+      for (const auto& failure : loop.failure) EXPECT_FALSE(failure) << failure->message;
+      EXPECT_EQ(loop.results[0].size(), 20U);
+      EXPECT_EQ(loop.results[1].size(), 20U);
+    }
+  }
 }
 
 // --- a placement that does not happen

@@ -127,7 +127,7 @@ TEST(Result, SchemaRefusesWhatItShould) {
 TEST(Result, OddBytesInTheCommandAreReplaced) {
   RunResult run = good_run();
   run.command = "x \xff\xfe";
-  EXPECT_NO_THROW(static_cast<void>(json::parse(to_json(run))));
+  EXPECT_TRUE(json::accept(to_json(run)));
 }
 
 TEST(Result, TableSaysWhatPeopleAskFor) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fuzz target of the out-of-band exchange: what a peer may write into our TCP connection. Byte 0: bit 0 our role,
-// bits 7-1 how many bytes come at a time (0: all). A small session answers, so that later states are reached. What is
-// accepted must come out of encode() and decode() as it went in, and a failure must say why.
+// Fuzz target of the out-of-band exchange: what a peer may write into our TCP connection. Byte 0: bit 0 our
+// role, bits 7-1 how many bytes come at a time (0: all). A small session answers, so that later states are
+// reached. What is accepted must come out of encode() and decode() as it went in, and a failure must say why.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Words to a stream that may be closed, full, or a pipe that nobody reads.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+namespace mrc::report {
+
+/// Never throws: a terminal that went away ends no run. What must not be lost is asked for with delivered().
+template <class... Args>
+void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = fmt::format(format, std::forward<Args>(args)...);
+  std::fwrite(text.data(), 1, text.size(), to);
+}
+
+/// Everything written so far has left the process.
+inline bool delivered(std::FILE* stream) {
+  return std::fflush(stream) == 0 && std::ferror(stream) == 0;
+}
+
+}  // namespace mrc::report
