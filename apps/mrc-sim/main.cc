@@ -5,6 +5,10 @@
 #include <iostream>
 
 #include "cc_command.h"
+#include "claims_command.h"
+#include "run_command.h"
+#include "sweep_command.h"
+#include "table_command.h"
 
 namespace {
 
@@ -29,6 +33,10 @@ int main(int argc, char** argv) {
       "Exit code: 0 all held, 1 a check did not hold, 2 usage, file or input line."};
   app.set_version_flag("--version", "mrc-sim " MRC_VERSION);
   app.require_subcommand(1);
+  mrc::simapp::add_run_command(app, exit_code);
+  mrc::simapp::add_sweep_command(app, exit_code);
+  mrc::simapp::add_table_command(app, exit_code);
+  mrc::simapp::add_claims_command(app, exit_code);
   mrc::simapp::add_cc_command(app, exit_code);
   try {
     app.parse(argc, argv);

@@ -20,6 +20,7 @@ struct Flow {
   bool with_immediate = false;
   Time start;                         ///< when the application wants to send
   Time completed = Time::never();     ///< cumulative acknowledgement at the sender
+  Time received = Time::never();      ///< the receiver has all bytes
   bool failed = false;                ///< completed with an error
   std::uint64_t placed_bytes = 0;     ///< at the receiver; equals bytes at completion
   std::vector<std::uint64_t> placed;  ///< a bit per packet: nothing is placed twice

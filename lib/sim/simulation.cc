@@ -7,15 +7,13 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "sim/timer_targets.h"
 #include "wire/sizes.h"
 
 namespace mrc::sim {
 
 namespace {
 
-// Targets of the timer heap: QPs and hosts and flows in one number space.
-constexpr std::uint32_t kHostTarget = 1U << 31;
-constexpr std::uint32_t kFlowTarget = 1U << 30;
 constexpr std::size_t kOutcomeBatch = 64;
 constexpr std::uint32_t kFirstQpn = 16;
 
@@ -30,34 +28,64 @@ constexpr std::array<std::pair<transport::QpState, std::uint32_t>, 3> kToRts{{
                                    transport::kAttrRetryCnt | transport::kAttrTimeout},
 }};
 
+QueueClass class_of_link(const fabric::Topology& t, const fabric::LinkSpec& link) {
+  if (link.from.is_host) return QueueClass::kHost;
+  if (link.to.is_host) return QueueClass::kLastHop;
+  const std::uint8_t from = t.switches[link.from.id].tier;
+  if (from < t.switches[link.to.id].tier) return from == 0 ? QueueClass::kT0Up : QueueClass::kT1Up;
+  return from == 2 ? QueueClass::kT2Down : QueueClass::kT1Down;
+}
+
 }  // namespace
 
 Simulation::Simulation(std::unique_ptr<fabric::Fabric> fabric, const SimOptions& options)
-    : fabric_(std::move(fabric)), options_(options), hosts_(fabric_->topology().hosts) {}
+    : fabric_(std::move(fabric)),
+      options_(options),
+      hosts_(fabric_->topology().hosts),
+      next_sample_(options.sample_interval.ns > 0 ? Time{} + options.sample_interval : Time::never()),
+      series_(fabric_->topology().planes, options.series_step) {
+  for (const fabric::LinkSpec& link : fabric_->topology().links) {
+    link_class_.push_back(class_of_link(fabric_->topology(), link));
+    ++links_of_class_[static_cast<std::size_t>(link_class_.back())];
+  }
+  for (Host& host : hosts_) host.ports_up = (1U << fabric_->topology().planes) - 1;
+}
 
 Simulation::~Simulation() = default;
 
+void Simulation::on_tick(std::uint64_t turns, std::function<bool(Time)> callback) {
+  tick_turns_ = turns;
+  tick_ = std::move(callback);
+}
+
 RunEnd Simulation::run(Time until) {
   std::array<fabric::Outcome, kOutcomeBatch> outcomes;
-  watch_ports();
   for (;;) {
     const Time next = earlier(fabric_->next_event(), timers_.next());
-    if (next.is_never() && dirty_.empty()) return {now_, true, violation_};
-    if (next > until && dirty_.empty()) return {now_, false, violation_};
-    if (dirty_.empty()) now_ = later(now_, next);
+    const bool done = dirty_.empty() && (next.is_never() || next > until);
+    if (done && options_.check_invariants) check_conservation();
+    if (done || !violation_.empty()) return {now_, next.is_never() && violation_.empty(), violation_};
+    if (dirty_.empty()) {
+      if (next_sample_ <= next) sample_queues(next);
+      now_ = later(now_, next);
+    }
     // Arrivals first: a timer expires only after what arrived before it was looked at (D13).
     for (std::size_t n = outcomes.size(); n == outcomes.size();) {
       n = fabric_->advance(now_, outcomes);
       for (std::size_t i = 0; i < n; ++i) deliver(outcomes[i]);
     }
-    watch_ports();
+    if (fabric_->host_port_changes() != port_changes_seen_) watch_ports();
     while (timers_.next() <= now_) on_time(timers_.pop().target);
-    std::vector<HostId> dirty;
-    dirty.swap(dirty_);
-    for (const HostId host : dirty) {
+    pumping_.swap(dirty_);
+    for (const HostId host : pumping_) {
+      hosts_[host].dirty = false;
       pump(host);
     }
-    if (!violation_.empty()) return {now_, false, violation_};
+    pumping_.clear();
+    if (tick_turns_ != 0 && ++turns_ % tick_turns_ == 0) {
+      if (options_.check_invariants) check_conservation();
+      if (!tick_(now_)) return {now_, false, violation_};
+    }
   }
 }
 
@@ -76,28 +104,6 @@ void Simulation::on_time(std::uint32_t target) {
   }
 }
 
-// A local port that dies or returns is known to the host at once (2.4 of the design: link state of the own
-// port).
-void Simulation::watch_ports() {
-  const std::uint32_t planes = fabric_->topology().planes;
-  for (HostId h = 0; h < hosts_.size(); ++h) {
-    std::uint32_t up = 0;
-    for (std::uint32_t p = 0; p < planes; ++p)
-      up |= fabric_->host_port_up(h, static_cast<std::uint8_t>(p)) ? 1U << p : 0U;
-    const std::uint32_t changed = up ^ hosts_[h].ports_up;
-    hosts_[h].ports_up = up;
-    if (changed == 0) continue;
-    for (QpId id = 0; id < qps_.size(); ++id) {
-      if (qps_[id]->host != h) continue;
-      for (std::uint32_t p = 0; p < planes; ++p)
-        if ((changed >> p & 1U) != 0)
-          qps_[id]->qp->on_port_change(static_cast<std::uint8_t>(p), (up >> p & 1U) != 0, now_);
-      after_events(id);
-    }
-    report_ports(h);
-  }
-}
-
 Result<QpId> Simulation::connect(HostId a, const QpSetup& at_a, HostId b, const QpSetup& at_b) {
   const auto first = static_cast<QpId>(qps_.size());
   const std::array<std::pair<HostId, const QpSetup*>, 2> ends{{{a, &at_a}, {b, &at_b}}};
@@ -112,6 +118,8 @@ Result<QpId> Simulation::connect(HostId a, const QpSetup& at_a, HostId b, const 
     node->evs = setup->evs;
     node->qpcc = setup->qpcc;
     node->sent_by_ev.assign(setup->evs->size(), 0);
+    node->fault_losses.assign(setup->evs->size(), 0);
+    node->hit.assign(setup->evs->size(), 0);
     node->flow_hash = static_cast<std::uint32_t>(mix64(options_.seed ^ (std::uint64_t{first + i} << 20)));
     node->qp =
         std::make_unique<transport::Qp>(kFirstQpn + first + i, setup->limits, setup->policy, setup->evs,
@@ -120,6 +128,11 @@ Result<QpId> Simulation::connect(HostId a, const QpSetup& at_a, HostId b, const 
     attr.dest_qpn = kFirstQpn + first + 1 - i;
     for (const auto& [state, mask] : kToRts)
       if (auto ok = node->qp->modify(state, attr, mask, now_); !ok) return ok.error();
+    const auto [at, is_new] = group_of_.try_emplace(setup->qpcc, static_cast<std::uint32_t>(groups_.size()));
+    if (is_new) groups_.push_back({setup->qpcc, {}});
+    groups_[at->second].members.push_back(first + i);
+    node->group = at->second;
+    hosts_[host].qps.push_back(first + i);
     qps_.push_back(std::move(node));
   }
   add_peer(a, b, first);
@@ -132,11 +145,17 @@ Result<QpId> Simulation::connect(HostId a, const QpSetup& at_a, HostId b, const 
 
 void Simulation::deliver(const fabric::Outcome& outcome) {
   const auto id = static_cast<TokenId>(outcome.packet.handle);
-  const Token token = tokens_[id];  // sending in reaction may grow the pool
-  if (!outcome.shared) tokens_.release(id);
+  const Token& token = tokens_[id];  // nothing below sends, so the pool stays where it is
+  const QpId to = token.to_qp;
   if (outcome_) outcome_(outcome, token);
-  if (!outcome.delivered()) return;
-  Node& node = *qps_[token.to_qp];
+  if (!outcome.delivered()) {
+    ++counters_.dropped;
+    if (trace_) trace(TraceEvent::What::kDropped, outcome.packet, token, outcome.reason);
+    note_drop(outcome, token);
+    if (!outcome.shared) tokens_.release(id);
+    return;
+  }
+  Node& node = *qps_[to];
   wire::RxMeta meta;
   meta.arrival = now_;
   meta.port = outcome.packet.plane;
@@ -146,21 +165,27 @@ void Simulation::deliver(const fabric::Outcome& outcome) {
   if (outcome.packet.dscp == wire::DscpClass::kTrimmedLasthop) meta.trim = wire::Trim::kTrimmedLasthop;
   if (outcome.packet.corrupted && meta.trim == wire::Trim::kNone) {
     ++counters_.corrupt_dropped;
+    if (trace_) trace(TraceEvent::What::kDropped, outcome.packet, token);
+    note_drop(outcome, token);
+    if (!outcome.shared) tokens_.release(id);
     return;
   }
   ++counters_.delivered;
+  if (trace_) trace(TraceEvent::What::kDelivered, outcome.packet, token);
   if (token.is_data) {
-    deliver_data(node, token, meta);
+    deliver_data(to, token, meta);
   } else if (token.control.opcode == wire::Opcode::kEndpointRequest ||
              token.control.opcode == wire::Opcode::kEndpointResponse) {
     deliver_endpoint(node, token.control, meta);
   } else {
     deliver_control(node, token.control, meta);
   }
-  after_events(token.to_qp);
+  if (!outcome.shared) tokens_.release(id);
+  after_events(to);
 }
 
-void Simulation::deliver_data(Node& node, const Token& token, const wire::RxMeta& meta) {
+void Simulation::deliver_data(QpId id, const Token& token, const wire::RxMeta& meta) {
+  Node& node = *qps_[id];
   const transport::TxDesc& d = token.data;
   const wire::BthView bth{d.opcode, d.se, d.a, d.rtx, d.ts, d.psn};
   if (meta.trim != wire::Trim::kNone) {
@@ -179,9 +204,13 @@ void Simulation::deliver_data(Node& node, const Token& token, const wire::RxMeta
   w.payload_bytes = d.payload_bytes;
   w.pad_bytes = (4U - (d.payload_bytes & 3U)) & 3U;
   w.nominal_bytes = wire::write_nominal_bytes(d.opcode, d.ts, d.payload_bytes);
-  if (node.qp->on_write(w, meta, transport::Access::kOk) != transport::WriteVerdict::kPlace) return;
+  if (node.qp->on_write(w, meta, transport::Access::kOk) == transport::WriteVerdict::kPlace)
+    place(node, id, d, meta, token);
+}
 
-  // The payload is a function of its source address; it must arrive where that address maps to, and once.
+// The payload is a function of its source address; it must arrive where that address maps to, and once.
+void Simulation::place(Node& node, QpId id, const transport::TxDesc& d, const wire::RxMeta& meta,
+                       const Token& token) {
   const std::uint64_t source = d.va ^ kTargetBit;
   const auto flow_id = static_cast<FlowId>((source >> kFlowShift) - 1);
   if (flow_id >= flows_.size() || token.payload_word != mix64(source)) {
@@ -189,14 +218,19 @@ void Simulation::deliver_data(Node& node, const Token& token, const wire::RxMeta
     return;
   }
   Flow& flow = flows_[flow_id];
-  const std::uint64_t offset = source - flow.source;
-  const std::uint64_t packet = offset / node.qp->attributes().path_mtu;
+  const std::uint64_t packet = (source - flow.source) / node.qp->attributes().path_mtu;
   std::uint64_t& word = flow.placed[packet / 64];
   if ((word >> (packet % 64) & 1U) != 0) violate("a packet was placed twice");
   word |= std::uint64_t{1} << (packet % 64);
   flow.placed_bytes += d.payload_bytes;
+  placed_bytes_ += d.payload_bytes;
+  series_.add(now_, meta.port, d.payload_bytes);
+  faults_.received(now_, std::uint64_t{id} << 32 | d.psn.value());
   node.qp->placed(d.psn);
   if (placed_) placed_(d, now_);
+  if (flow.placed_bytes != flow.bytes) return;
+  flow.received = now_;
+  if (flow_received_) flow_received_(flows_[flow_id]);
 }
 
 void Simulation::deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta) {
@@ -218,34 +252,6 @@ void Simulation::deliver_control(Node& node, const transport::ControlDesc& d, co
   }
 }
 
-// What every event on a QP is followed by: completions, its place in the host's lists, its timer.
-void Simulation::after_events(QpId id) {
-  Node& node = *qps_[id];
-  collect_completions(id);
-  if (options_.check_invariants) check(id);
-  const transport::Wake wake = node.qp->wake();
-  Host& host = hosts_[node.host];
-  if (wake.tx_ready && !node.in_tx) {
-    node.in_tx = true;
-    host.tx.push_back(id);
-  }
-  if (wake.control_ready && !node.in_control) {
-    node.in_control = true;
-    host.control.push_back(id);
-  }
-  if (node.in_tx || node.in_control) mark_dirty(node.host);
-  if (wake.deadline < node.armed) {
-    node.armed = later(wake.deadline, now_ + nanoseconds(1));
-    timers_.push(node.armed, id);
-  }
-}
-
-void Simulation::mark_dirty(HostId host) {
-  if (hosts_[host].dirty) return;
-  hosts_[host].dirty = true;
-  dirty_.push_back(host);
-}
-
 // --- Flows
 // --------------------------------------------------------------------------------------------------
 
@@ -257,16 +263,14 @@ FlowId Simulation::send(QpId qp, std::uint64_t bytes, Time at, bool with_immedia
   flow.bytes = bytes;
   flow.source = (std::uint64_t{flow.id} + 1) << kFlowShift;
   flow.with_immediate = with_immediate;
-  flow.start = at;
+  flow.start = later(at, now_);
   const std::uint64_t packets = bytes / qps_[qp]->qp->attributes().path_mtu + 1;
   flow.placed.assign((packets + 63) / 64, 0);
   flows_.push_back(std::move(flow));
-  const FlowId id = flows_.back().id;
-  if (at <= now_)
-    start_flow(id);
-  else
-    timers_.push(at, kFlowTarget | id);
-  return id;
+  ++open_flows_;
+  // Started from the heap even when it is now: a flow may be sent out of a callback.
+  timers_.push(flows_.back().start, kFlowTarget | flows_.back().id);
+  return flows_.back().id;
 }
 
 void Simulation::start_flow(FlowId id) {
@@ -289,19 +293,26 @@ void Simulation::post_waiting(QpId id) {
     wr.local = flow.source;
     wr.remote_va = flow.source ^ kTargetBit;
     if (node.qp->post_send(wr) != transport::PostResult::kOk) return;
+    node.expected.push_back(flow.id);
     node.waiting.pop_front();
   }
 }
 
 void Simulation::collect_completions(QpId id) {
+  Node& node = *qps_[id];
   std::array<transport::Completion, 16> done;
   for (std::size_t n = done.size(); n == done.size();) {
-    n = qps_[id]->qp->poll_completions(done);
+    n = node.qp->poll_completions(done);
     for (std::size_t i = 0; i < n; ++i) {
       if (done[i].opcode != transport::WcOpcode::kRdmaWrite) continue;
       Flow& flow = flows_[done[i].wr_id];
+      if (node.expected.empty() || node.expected.front() != flow.id)
+        violate("flow " + std::to_string(flow.id) + " completed out of order or twice");  // I5
+      else
+        node.expected.pop_front();
       flow.completed = now_;
       flow.failed = done[i].status != transport::WcStatus::kSuccess;
+      --open_flows_;
       if (!flow.failed && flow.placed_bytes != flow.bytes)
         violate("a flow completed with " + std::to_string(flow.placed_bytes) + " of " +
                 std::to_string(flow.bytes) + " bytes placed");  // I5
@@ -309,137 +320,6 @@ void Simulation::collect_completions(QpId id) {
     }
     if (n != 0) post_waiting(id);
   }
-}
-
-// --- Sending
-// ------------------------------------------------------------------------------------------------
-
-transport::PortCredits Simulation::free_ports(HostId host) const {
-  transport::PortCredits credits;
-  for (std::uint32_t p = 0; p < fabric_->topology().planes; ++p) {
-    const auto plane = static_cast<std::uint8_t>(p);
-    if (!fabric_->host_port_up(host, plane)) continue;
-    credits.up_mask |= 1U << p;
-    credits.credits[p] = fabric_->port_free_at(host, plane) <= now_ ? 1 : 0;
-  }
-  return credits;
-}
-
-// One packet a free port at a time: the EV is chosen when serialisation starts, from the freshest feedback
-// (D1).
-void Simulation::pump(HostId id) {
-  Host& host = hosts_[id];
-  transport::PortCredits credits = free_ports(id);
-  // A QP may be ready and yet send nothing: its EVs are on busy ports. Who asks for a turn meanwhile has it
-  // in this loop, or when a port is free; to come back at the same instant would never end.
-  host.dirty = true;
-  while (credits.free_mask() != 0) {
-    if (!pump_endpoint(id, credits) && !pump_control(id, credits) && !pump_data(id, credits)) break;
-    credits = free_ports(id);
-  }
-  host.dirty = false;
-  const Time report = endpoint_deadline(host);
-  if (host.tx.empty() && host.control.empty() && report.is_never()) return;
-  Time wake = report > now_ ? report : Time::never();  // what is due already waits for a port
-  for (std::uint32_t p = 0; p < fabric_->topology().planes; ++p) {
-    const Time free_at = fabric_->port_free_at(id, static_cast<std::uint8_t>(p));
-    if ((credits.up_mask >> p & 1U) != 0 && free_at > now_) wake = earlier(wake, free_at);
-  }
-  if (wake < host.armed) {
-    host.armed = wake;
-    timers_.push(wake, kHostTarget | id);
-  }
-}
-
-bool Simulation::pump_control(HostId id, transport::PortCredits& credits) {
-  Host& host = hosts_[id];
-  for (std::size_t tries = host.control.size(); tries > 0; --tries) {
-    const QpId qp = host.control.front();
-    host.control.pop_front();
-    Node& node = *qps_[qp];
-    node.in_control = false;
-    transport::ControlDesc d;
-    const std::size_t n = node.qp->next_control(now_, credits, std::span(&d, 1));
-    if (n == 1) {
-      const TokenId token = tokens_.acquire();
-      tokens_[token].is_data = false;
-      tokens_[token].control = d;
-      fabric::Packet view;
-      view.size_bytes = options_.sizes.control_bytes_of(d.opcode);
-      view.kind = d.opcode == wire::Opcode::kProbe ? fabric::Kind::kProbe : fabric::Kind::kControl;
-      view.dscp = d.dscp;
-      ++counters_.control_sent;
-      inject(qp, d.ev, d.entropy, d.port, token, view);
-    }
-    after_events(qp);
-    if (n == 1) return true;
-  }
-  return false;
-}
-
-bool Simulation::pump_data(HostId id, transport::PortCredits& credits) {
-  Host& host = hosts_[id];
-  for (std::size_t tries = host.tx.size(); tries > 0; --tries) {
-    const QpId qp = host.tx.front();
-    host.tx.pop_front();
-    Node& node = *qps_[qp];
-    node.in_tx = false;
-    transport::TxDesc d;
-    const std::size_t n = node.qp->next_packets(now_, credits, std::span(&d, 1));
-    if (n == 1) {
-      const TokenId token = tokens_.acquire();
-      tokens_[token].is_data = true;
-      tokens_[token].data = d;
-      tokens_[token].payload_word = mix64(d.source);
-      fabric::Packet view;
-      view.size_bytes = options_.sizes.data_bytes(d);
-      view.kind = d.rtx ? fabric::Kind::kRetransmission : fabric::Kind::kData;
-      view.dscp = d.dscp;
-      view.ect = true;
-      view.psn = d.psn.value();
-      ++node.sent_by_ev[d.ev];
-      ++counters_.data_sent;
-      inject(qp, d.ev, 0, d.port, token, view);
-    }
-    after_events(qp);
-    if (n == 1) return true;
-  }
-  return false;
-}
-
-void Simulation::inject(QpId from, path::EvIndex ev, std::uint32_t entropy, std::uint8_t port, TokenId token,
-                        fabric::Packet view) {
-  const Node& node = *qps_[from];
-  view.handle = token;
-  view.dst_host = qps_[node.peer]->host;
-  view.flow = node.flow_hash;
-  if (ev != path::kNoEv) {
-    const path::EvEntry& entry = (*node.evs)[ev];
-    view.sport = entry.udp_sport;
-    view.label = entry.flow_label;
-  } else {
-    const bool low_in_sport = node.evs->order() == path::EvOrder::kA;
-    view.sport = static_cast<std::uint16_t>(low_in_sport ? entropy : entropy >> 16);
-    view.label = static_cast<std::uint16_t>(low_in_sport ? entropy >> 16 : entropy);
-  }
-  tokens_[token].to_qp = node.peer;
-  const fabric::DropReason refused = fabric_->inject(node.host, port, view, now_);
-  if (refused != fabric::DropReason::kNone) tokens_.release(token);  // counted by the fabric
-}
-
-// --- Invariants
-// ---------------------------------------------------------------------------------------------
-
-void Simulation::violate(const std::string& what) {
-  if (violation_.empty())
-    violation_ = what + " (seed " + std::to_string(options_.seed) + ", " + std::to_string(now_.ns) + " ns)";
-}
-
-void Simulation::check(QpId id) {
-  const transport::Qp& qp = *qps_[id]->qp;
-  const auto window = static_cast<std::int32_t>(qp.attributes().mpr * kPsnsPerMprUnit);
-  if (qp.max_psn_sent() - qp.unack_psn() > window) violate("more than MPR packets are outstanding (D2)");
-  if (qp.placed_psn().after(qp.cack_psn())) violate("placed_psn is ahead of cack_psn (D4)");
 }
 
 }  // namespace mrc::sim

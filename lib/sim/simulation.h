@@ -3,20 +3,25 @@
 // run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "cc/qpcc.h"
 #include "fabric/fabric.h"
 #include "sim/flow.h"
+#include "sim/run_stats.h"
 #include "sim/size_model.h"
 #include "sim/timer_heap.h"
 #include "sim/token.h"
+#include "sim/trace.h"
 #include "transport/port_status.h"
 #include "transport/qp.h"
 
@@ -38,6 +43,8 @@ struct SimOptions {
   std::uint64_t seed = 1;
   SizeModel sizes = SizeModel::real(false);
   bool check_invariants = true;
+  Duration sample_interval = microseconds(1);  ///< of queue depths; 0: none
+  Duration series_step = microseconds(10);
   bool port_status = true;  ///< hosts tell each other when a port of theirs goes down or up (D19)
 };
 
@@ -52,8 +59,13 @@ struct RunEnd {
 struct SimCounters {
   std::uint64_t data_sent = 0;
   std::uint64_t control_sent = 0;
+  std::uint64_t refused = 0;  ///< by the host's port: the packet is lost there
   std::uint64_t delivered = 0;
   std::uint64_t corrupt_dropped = 0;  ///< what a failing ICRC keeps from the transport
+  std::uint64_t dropped = 0;          ///< outcomes of packets that ended inside the fabric
+  std::uint64_t condemned = 0;        ///< EVs that went to ASSUMED_BAD
+  std::uint64_t evs_hit = 0;          ///< EVs of QPs on which a fault swallowed data
+  std::uint64_t false_condemned = 0;  ///< of those, no packet of the QP was lost to a fault on the EV
 };
 
 /// A run. Thread rule: one owner. Completion order, drops and choices depend on the seed alone.
@@ -72,26 +84,46 @@ class Simulation {
   FlowId send(QpId qp, std::uint64_t bytes, Time at, bool with_immediate = false);
   /// Called at the sender's completion of a flow; may send more.
   void on_flow_complete(std::function<void(const Flow&)> callback) { flow_complete_ = std::move(callback); }
-
+  /// Called when the receiver has all bytes of a flow; may send more.
+  void on_flow_received(std::function<void(const Flow&)> callback) { flow_received_ = std::move(callback); }
   /// Called with every packet that left the fabric, delivered or dropped, before the transport sees it.
   using Watch = std::function<void(const fabric::Outcome&, const Token&)>;
   void on_outcome(Watch callback) { outcome_ = std::move(callback); }
   /// Called when a host accepts a packet of a Write and its payload is in place.
   using Placed = std::function<void(const transport::TxDesc&, Time)>;
   void on_placed(Placed callback) { placed_ = std::move(callback); }
+  /// Called for every packet that is sent, delivered or dropped.
+  void on_trace(std::function<void(const TraceEvent&)> callback) { trace_ = std::move(callback); }
+  /// Called every `events` turns of the loop; false ends the run there.
+  void on_tick(std::uint64_t turns, std::function<bool(Time)> callback);
+  /// A fault begins at `at`: what is lost in silence from then on is its doing. In order of time.
+  void note_fault(Time at, std::uint32_t label) { fault_times_.push_back({at, label}); }
 
   /// Runs until nothing is left to do, `until`, or a violation.
   RunEnd run(Time until);
+  /// What must hold when the run is over: everything completed, nothing charged, nothing inside, nothing
+  /// lost. Empty when it does.
+  [[nodiscard]] std::string check_at_rest() const;
 
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] fabric::Fabric& network() { return *fabric_; }
+  [[nodiscard]] const fabric::Fabric& network() const { return *fabric_; }
   [[nodiscard]] const transport::Qp& qp(QpId id) const { return *qps_[id]->qp; }
   [[nodiscard]] transport::Qp& qp(QpId id) { return *qps_[id]->qp; }
   [[nodiscard]] std::size_t qps() const { return qps_.size(); }
   [[nodiscard]] HostId host_of(QpId id) const { return qps_[id]->host; }
+  [[nodiscard]] const path::EvTable& evs_of(QpId id) const { return *qps_[id]->evs; }
   [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
+  [[nodiscard]] std::size_t open_flows() const { return open_flows_; }
   [[nodiscard]] const SimCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t sent_on(QpId id, path::EvIndex ev) const { return qps_[id]->sent_by_ev[ev]; }
+  [[nodiscard]] std::uint64_t placed_bytes() const { return placed_bytes_; }
+  [[nodiscard]] const std::array<DepthHistogram, kQueueClasses>& depths() const { return depths_; }
+  [[nodiscard]] QueueClass class_of(fabric::LinkId id) const { return link_class_[id]; }
+  [[nodiscard]] const Series& series() const { return series_; }
+  [[nodiscard]] const FaultLog& faults() const { return faults_; }
+  /// What a packet of `qp` on `ev` looks like to the fabric, for Fabric::path_of.
+  [[nodiscard]] fabric::Packet view_of(QpId id, path::EvIndex ev) const;
 
  private:
   struct Node {
@@ -100,14 +132,18 @@ class Simulation {
     std::shared_ptr<const path::EvTable> evs;
     HostId host = 0;
     QpId peer = 0;
+    std::uint32_t group = 0;  ///< QPs that share the controller
     std::uint32_t flow_hash = 0;
     Time armed = Time::never();  ///< when its entry in the heap is due
     bool in_tx = false;
     bool in_control = false;
-    std::deque<FlowId> waiting;  ///< flows that the send queue has no room for
+    std::uint64_t condemned_seen = 0;
+    std::uint64_t fallbacks_seen = 0;
+    std::deque<FlowId> waiting;   ///< flows that the send queue has no room for
+    std::deque<FlowId> expected;  ///< posted, in the order in which they must complete
     std::vector<std::uint64_t> sent_by_ev;
-    std::vector<FlowId> posted;  ///< by wr_id order; the oldest incomplete first
-    std::size_t next_complete = 0;
+    std::vector<std::uint32_t> fault_losses;  ///< by EV, since its last verdict
+    std::vector<std::uint8_t> hit;            ///< by EV: a data packet was lost to a fault on it
   };
   /// What a host keeps of each host it has QPs with: port status both ways (D19).
   struct Peer {
@@ -121,26 +157,36 @@ class Simulation {
   struct Host {
     std::deque<QpId> tx;       ///< QPs that may have packets, round robin
     std::deque<QpId> control;  ///< QPs with control packets
+    std::vector<QpId> qps;
     Time armed = Time::never();
     bool dirty = false;
     std::uint32_t ports_up = 0;
     std::vector<Peer> peers;
     std::uint16_t next_request_id = 0;
   };
+  struct Group {
+    const cc::Qpcc* qpcc = nullptr;
+    std::vector<QpId> members;
+  };
+  struct FaultTime {
+    Time at;
+    std::uint32_t label = 0;
+  };
 
+  // simulation.cc: the loop, arrivals, flows
   void deliver(const fabric::Outcome& outcome);
-  void deliver_data(Node& node, const Token& token, const wire::RxMeta& meta);
-  void deliver_endpoint(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
-  void add_peer(HostId host, HostId peer, QpId via);
-  void report_ports(HostId host);
-  bool pump_endpoint(HostId host, transport::PortCredits& credits);
-  void send_endpoint(const Peer& peer, std::uint8_t plane, const transport::ControlDesc& d);
-  [[nodiscard]] static Time endpoint_deadline(const Host& host);
+  void deliver_data(QpId id, const Token& token, const wire::RxMeta& meta);
   static void deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
-  void after_events(QpId id);
+  void place(Node& node, QpId id, const transport::TxDesc& d, const wire::RxMeta& meta, const Token& token);
   void start_flow(FlowId id);
   void post_waiting(QpId id);
   void collect_completions(QpId id);
+  void on_time(std::uint32_t target);
+  void violate(const std::string& what);
+
+  // simulation_hosts.cc: sending, ports
+  void after_events(QpId id);
+  void enlist(QpId id, Node& node);
   void mark_dirty(HostId host);
   void pump(HostId host);
   bool pump_control(HostId host, transport::PortCredits& credits);
@@ -149,22 +195,56 @@ class Simulation {
   void watch_ports();
   void inject(QpId from, path::EvIndex ev, std::uint32_t entropy, std::uint8_t port, TokenId token,
               fabric::Packet view);
-  void on_time(std::uint32_t target);
-  void violate(const std::string& what);
+
+  // simulation_endpoint.cc
+  void deliver_endpoint(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
+  void add_peer(HostId host, HostId peer, QpId via);
+  void report_ports(HostId host);
+  bool pump_endpoint(HostId host, transport::PortCredits& credits);
+  void send_endpoint(const Peer& peer, std::uint8_t plane, const transport::ControlDesc& d);
+  [[nodiscard]] static Time endpoint_deadline(const Host& host);
+
+  // simulation_watch.cc: what is measured and what must hold
+  void note_drop(const fabric::Outcome& outcome, const Token& token);
+  void note_verdicts(QpId id, Node& node);
+  void sample_queues(Time until);
+  void trace(TraceEvent::What what, const fabric::Packet& packet, const Token& token,
+             fabric::DropReason reason = fabric::DropReason::kNone);
   void check(QpId id);
+  void check_sent(QpId id, Node& node, const transport::TxDesc& d);
+  void check_conservation();
 
   std::unique_ptr<fabric::Fabric> fabric_;
   SimOptions options_;
   std::vector<std::unique_ptr<Node>> qps_;
   std::vector<Host> hosts_;
+  std::vector<Group> groups_;
+  std::unordered_map<const cc::Qpcc*, std::uint32_t> group_of_;
   std::vector<Flow> flows_;
+  std::size_t open_flows_ = 0;
   std::vector<HostId> dirty_;
+  std::vector<HostId> pumping_;
   TokenPool tokens_;
   TimerHeap timers_;
   std::function<void(const Flow&)> flow_complete_;
+  std::function<void(const Flow&)> flow_received_;
   Watch outcome_;
   Placed placed_;
+  std::function<void(const TraceEvent&)> trace_;
+  std::function<bool(Time)> tick_;
+  std::uint64_t tick_turns_ = 0;
+  std::uint64_t turns_ = 0;
   SimCounters counters_;
+  std::uint64_t placed_bytes_ = 0;
+  std::uint64_t port_changes_seen_ = ~std::uint64_t{0};
+  std::vector<QueueClass> link_class_;
+  std::array<std::uint32_t, kQueueClasses> links_of_class_{};
+  std::array<DepthHistogram, kQueueClasses> depths_;
+  Time next_sample_;
+  Series series_;
+  FaultLog faults_;
+  std::vector<FaultTime> fault_times_;
+  std::size_t next_fault_ = 0;
   Time now_{1};
   std::string violation_;
 };

@@ -84,8 +84,8 @@ void Simulation::deliver_endpoint(Node& node, const transport::ControlDesc& d, c
   }
   peer->answers.emplace_back(meta.port, transport::response_to(d.request));
   if (!peer->ports.on_request(d.request, now_)) return;
-  for (QpId id = 0; id < qps_.size(); ++id) {
-    if (qps_[id]->host != node.host || qps_[qps_[id]->peer]->host != from) continue;
+  for (const QpId id : host.qps) {
+    if (qps_[qps_[id]->peer]->host != from) continue;
     qps_[id]->qp->on_peer_ports(peer->ports.planes_up(), now_);
     after_events(id);
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/time.h"
 #include "transport/types.h"
 
 namespace mrc::sim {
@@ -13,7 +14,8 @@ namespace mrc::sim {
 using TokenId = std::uint32_t;
 
 struct Token {
-  std::uint32_t to_qp = 0;   ///< index of the receiving QP
+  std::uint32_t to_qp = 0;  ///< index of the receiving QP
+  Time sent;
   std::uint32_t copies = 0;  ///< the fabric may have duplicated the packet; 0: free
   bool is_data = false;
   std::uint64_t payload_word = 0;  ///< stands for the payload: a function of the source address

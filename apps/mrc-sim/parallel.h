@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Independent runs over the local cores, with one progress line.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace mrc::simapp {
+
+/// Calls work(i) for each i < jobs, each once, from `threads` threads (0: one a core). Returns when all are
+/// done. `work` touches nothing that another i touches.
+void run_parallel(std::size_t jobs, unsigned threads, bool quiet,
+                  const std::function<void(std::size_t)>& work);
+
+}  // namespace mrc::simapp

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace mrc::sim {
+
+namespace {
+
+double rtts(std::int64_t ns, const Outcome& o) {
+  return static_cast<double>(ns) / static_cast<double>(o.base_rtt_ns);
+}
+
+double repair_rtts(const World&, const Outcome& o) {
+  std::int64_t last = 0;
+  for (const FaultOutcome& f : o.faults) last = std::max(last, f.last_repair_ns);
+  return rtts(last, o);
+}
+
+double tail_over_ideal(const World&, const Outcome& o) {
+  return o.tail_over_ideal();
+}
+
+// The fullest of the core's queue classes, against the depth from which marks begin.
+double core_p99_over_mark(const World& world, const Outcome& o) {
+  std::uint64_t most = 0;
+  for (const QueueOutcome& q : o.queues)
+    if (q.where != "host" && q.where != "last_hop") most = std::max(most, q.p99_bytes);
+  return static_cast<double>(most) / static_cast<double>(world.scenario().queues.ecn_min_bytes);
+}
+
+double victim_over_ideal(const World& world, const Outcome& o) {
+  const WorkloadScenario& w = world.scenario().workload;
+  const double alone =
+      static_cast<double>(world.wire_bytes(w.victim_bytes)) * 8e9 / host_rate_bps(world.scenario().network) +
+      static_cast<double>(o.base_rtt_ns);
+  for (const FlowOutcome& f : o.flows)
+    if (f.src == static_cast<std::uint32_t>(w.victim_src) &&
+        f.dst == static_cast<std::uint32_t>(w.victim_dst))
+      return f.completed_ns < 0 ? 1e9 : static_cast<double>(f.completed_ns - f.start_ns) / alone;
+  return 1e9;
+}
+
+// Bytes that arrived a nanosecond in [from, to).
+double rate_between(const Outcome& o, std::int64_t from_ns, std::int64_t to_ns) {
+  const std::int64_t first = (from_ns + o.series_step_ns - 1) / o.series_step_ns;
+  const std::int64_t last = to_ns / o.series_step_ns;
+  std::uint64_t bytes = 0;
+  for (const auto& plane : o.series_bytes)
+    for (std::int64_t b = first; b < last && b < static_cast<std::int64_t>(plane.size()); ++b)
+      bytes += plane[static_cast<std::size_t>(b)];
+  return last <= first ? 0
+                       : static_cast<double>(bytes) / static_cast<double>((last - first) * o.series_step_ns);
+}
+
+// The rate from 5 RTTs after the peer heard of it, against the rate before; 100 us of each.
+double rate_after_over_before(const World& world, const Outcome& o) {
+  const auto at = static_cast<std::int64_t>(world.scenario().faults.at(0).at_us * 1e3);
+  // The notification takes half an RTT; then five.
+  const std::int64_t settled = at + o.base_rtt_ns / 2 + 5 * o.base_rtt_ns;
+  const double before = rate_between(o, at - 100'000, at);
+  return before > 0 ? rate_between(o, settled, settled + 100'000) / before : 0;
+}
+
+double losses_per_dead_ev(const World&, const Outcome& o) {
+  std::uint64_t lost = 0;
+  for (const FaultOutcome& f : o.faults) lost += f.lost_data;
+  const std::uint64_t met = o.count(o.evs, "lost_data");
+  return static_cast<double>(lost) / static_cast<double>(std::max<std::uint64_t>(met, 1));
+}
+
+double p999_over_median(const World&, const Outcome& o) {
+  return o.rounds.median_ns > 0
+             ? static_cast<double>(o.rounds.p999_ns) / static_cast<double>(o.rounds.median_ns)
+             : 1e9;
+}
+
+double share_of_line_rate(const World& world, const Outcome& o) {
+  const WorkloadScenario& w = world.scenario().workload;
+  const double payload = static_cast<double>(w.bytes) / static_cast<double>(world.wire_bytes(w.bytes));
+  return o.goodput_bps / (host_rate_bps(world.scenario().network) * payload);
+}
+
+double false_bad(const World&, const Outcome& o) {
+  return static_cast<double>(o.count(o.evs, "false_assumed_bad"));
+}
+
+double median_of(std::vector<double> v) {
+  if (v.empty()) return 0;
+  std::sort(v.begin(), v.end());
+  const std::size_t n = v.size();
+  return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+}  // namespace
+
+std::vector<Claim> claims() {
+  const config::Settings no_inference{{"detect.time_order", "false"}, {"detect.tail_probe", "false"}};
+  config::Settings nothing = no_inference;
+  nothing.emplace_back("detect.ev_order", "false");
+  config::Settings deaf = nothing;
+  deaf.emplace_back("run.port_status", "false");
+  const config::Settings oblivious{{"paths.selector", "oblivious"}};
+  const config::Settings one_percent{{"faults", "[{kind: loss, place: fabric, probability: 0.01}]"}};
+  return {
+      {"1 failover",
+       "last repair after a link's death, base RTTs",
+       "claim-01-failover.yaml",
+       true,
+       6.5,
+       {},
+       no_inference,
+       repair_rtts},
+      {"5 core",
+       "core queue p99 / depth where marks begin",
+       "claim-05-core.yaml",
+       true,
+       1.0,
+       {},
+       {{"paths.selector", "single"}},
+       core_p99_over_mark},
+      {"6 victim",
+       "victim's time / alone",
+       "claim-06-victim.yaml",
+       true,
+       1.15,
+       {},
+       {{"cc.kind", "off"}, {"queues.trim", "false"}},
+       victim_over_ideal},
+      {"7 port",
+       "rate after the loss of 1 of 8 ports / before",
+       "claim-07-port.yaml",
+       false,
+       7.0 / 8 - 0.03,
+       {},
+       deaf,
+       rate_after_over_before},
+      {"8 reboot",
+       "tail / ideal with a T1 that swallows everything",
+       "claim-08-reboot.yaml",
+       true,
+       1.15,
+       {},
+       oblivious,
+       tail_over_ideal},
+      {"9 start",
+       "losses / dead EVs met",
+       "claim-09-start.yaml",
+       true,
+       1.2,
+       {},
+       oblivious,
+       losses_per_dead_ev},
+      {"10 flaps",
+       "collective's p99.9 / median",
+       "claim-10-flaps.yaml",
+       true,
+       4.0,
+       {},
+       no_inference,
+       p999_over_median},
+      {"11 loss 0.1 %",
+       "goodput / line rate",
+       "claim-11-loss.yaml",
+       false,
+       0.9,
+       {},
+       nothing,
+       share_of_line_rate},
+      {"11 loss 1 %", "goodput / line rate", "claim-11-loss.yaml", false, 0.33, one_percent, nothing,
+       share_of_line_rate},
+      {"12 trimming",
+       "EVs assumed bad falsely under incast",
+       "claim-12-trimming.yaml",
+       true,
+       0,
+       {},
+       {{"queues.trim", "false"}},
+       false_bad},
+  };
+}
+
+const Claim& claim_named(const std::vector<Claim>& all, std::string_view name) {
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Claim& c) { return c.name == name; });
+  assert(at != all.end());
+  return *at;
+}
+
+double ClaimResult::median_with() const {
+  return median_of(with);
+}
+double ClaimResult::median_without() const {
+  return median_of(without);
+}
+
+Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed) {
+  config::Settings settings = claim.settings;
+  if (control) settings.insert(settings.end(), claim.control.begin(), claim.control.end());
+  settings.emplace_back("seed", fmt::format("{}", seed));
+  auto scenario = load_scenario_file(config_dir + "/" + claim.file, settings);
+  if (!scenario) return scenario.error();
+  auto world = World::create(*scenario);
+  if (!world) return world.error();
+  const RunEnd end = (*world)->run();
+  const Outcome outcome = collect(**world, end, claim.file);
+  if (!outcome.violation.empty()) return Error{outcome.violation};
+  return claim.number(**world, outcome);
+}
+
+void judge(const Claim& claim, ClaimResult& r) {
+  const auto keeps = [&](double v) { return claim.at_most ? v <= claim.limit : v >= claim.limit; };
+  const char* than = claim.at_most ? "at most" : "at least";
+  if (r.with.empty() || r.without.empty()) {
+    r.failures.emplace_back("nothing was measured");
+    return;
+  }
+  if (!keeps(r.median_with()))
+    r.failures.push_back(fmt::format("{:.3f}, {} {:.3f} expected", r.median_with(), than, claim.limit));
+  if (keeps(r.median_without()))
+    r.failures.push_back(fmt::format("the control has {:.3f} and keeps the limit: the test shows nothing",
+                                     r.median_without()));
+}
+
+std::string claims_header() {
+  return fmt::format("{:<16} {:<50} {:>12} {:>26} {:>26}\n", "claim", "number", "limit",
+                     "with: median (min..max)", "control: median (min..max)");
+}
+
+std::string claim_line(const Claim& claim, const ClaimResult& r) {
+  const auto text = [](const std::vector<double>& v, double median) {
+    if (v.empty()) return std::string("-");
+    const auto [lo, hi] = std::minmax_element(v.begin(), v.end());
+    return fmt::format("{:.3f} ({:.3f}..{:.3f})", median, *lo, *hi);
+  };
+  return fmt::format("{:<16} {:<50} {:>12} {:>26} {:>26}{}\n", claim.name, claim.what,
+                     fmt::format("{} {:.3f}", claim.at_most ? "<=" : ">=", claim.limit),
+                     text(r.with, r.median_with()), text(r.without, r.median_without()),
+                     r.failures.empty() ? "" : "  FAIL: " + fmt::format("{}", fmt::join(r.failures, "; ")));
+}
+
+}  // namespace mrc::sim

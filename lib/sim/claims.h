@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the field claims of MRC, each as a scenario, a number with a limit, and a control: the feature off, by
+// which the number must miss the limit. Medians over seeds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/outcome.h"
+
+namespace mrc::sim {
+
+struct Claim {
+  std::string name;     ///< "1 failover"
+  std::string what;     ///< the number, with its unit
+  std::string file;     ///< under config/sim
+  bool at_most = true;  ///< the limit is a ceiling, else a floor
+  double limit = 0;
+  config::Settings settings;  ///< over the file, for both
+  config::Settings control;   ///< what switches the feature off
+  double (*number)(const World& world, const Outcome& outcome) = nullptr;
+};
+
+std::vector<Claim> claims();
+const Claim& claim_named(const std::vector<Claim>& all, std::string_view name);
+
+struct ClaimResult {
+  std::vector<double> with, without;  ///< by seed
+  std::vector<std::string> failures;
+  [[nodiscard]] double median_with() const;
+  [[nodiscard]] double median_without() const;
+};
+
+/// One run's number. Errors: the scenario does not load, or an invariant broke.
+Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed);
+/// Whether the medians keep the limit and the control misses it.
+void judge(const Claim& claim, ClaimResult& result);
+std::string claims_header();
+std::string claim_line(const Claim& claim, const ClaimResult& result);
+
+}  // namespace mrc::sim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scenario files: what they accept, what they say of mistakes, presets, printing.
+#include "sim/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace mrc::sim {
+namespace {
+
+std::string error_of(const std::string& text, const config::Settings& settings = {}) {
+  const auto s = load_scenario_text(text, "s.yaml", settings);
+  return s ? "" : s.error().message;
+}
+
+TEST(Scenario, MistakesAreToldWithLineKeyAndLimit) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"network: {hosts: 5}\n", "s.yaml:1: network.hosts: 5 is no multiple of 2"},
+      {"netwrok: {hosts: 4}\n", "s.yaml:1: netwrok: unknown key; did you mean 'network'?"},
+      {"seed: 1\npaths: {evs: 2}\n", "s.yaml:2: paths.evs: 2 EVs for 4 planes"},
+      {"paths: {selector: rps}\n", "did you mean 'reps'?"},
+      {"workload: {shape: incast, senders: 4}\n", "workload.senders: 4 but only 3 hosts"},
+      {"workload: {dst: 9}\n", "workload.dst: 9 but hosts are 0 to 3"},
+      {"workload: {victim_src: 1}\n", "a victim flow has two different ends"},
+      {"workload: {shape: matrix}\n", "shape matrix needs a file"},
+      {"faults:\n  - {kind: black_hole, place: uplink}\n",
+       "s.yaml:2: faults[0].place: a black hole is a switch"},
+      {"faults: [{kind: down, times: 3}]\n", "repeated faults need for_us"},
+      {"slow_links: {number: 1, tier: 1}\n", "network.tiers is 2"},
+      {"network: {forwarding: structured}\n", "set paths.format to stev"},
+      {"preset: htsim-compt\n", "did you mean 'htsim-compat'?"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const std::string message = error_of(text);
+    EXPECT_NE(message.find(expected), std::string::npos) << text << "\n" << message;
+  }
+  EXPECT_NE(error_of("seed: 1\n", {{"paths.evs", "0"}}).find("command line: paths.evs"), std::string::npos);
+}
+
+TEST(Scenario, BaseRttQueuesAndMarksFollowFromTheNetwork) {
+  const auto s = load_scenario_text("network: {planes: 2, link_gbps: 100, delay_us: 1}\n", "s.yaml");
+  ASSERT_TRUE(s) << s.error().message;
+  // Four links a way, a full packet out and a SACK back, at real sizes.
+  const double bits = 8 * ((4096 + 8 + 12 + 4 + 4 + 16 + 4 + 78) + (60 + 78));
+  EXPECT_NEAR(static_cast<double>(s->qp.policy.base_rtt.ns), 8000 + 4 * bits / 100, 1);
+  const double bdp = 12.5 * static_cast<double>(s->qp.policy.base_rtt.ns);
+  EXPECT_NEAR(static_cast<double>(s->queues.data_bytes), bdp, 1);
+  EXPECT_NEAR(static_cast<double>(s->queues.last_hop_bytes), 1.5 * bdp, 1);
+  EXPECT_NEAR(static_cast<double>(s->queues.ecn_min_bytes), 0.2 * bdp, 1);
+}
+
+TEST(Scenario, TheHtsimPresetHasThePublishedBaseRttAndKeysOverItWin) {
+  const auto s = load_scenario_text("preset: htsim-compat\nqueues: {ecn_last_hop: false}\n", "s.yaml");
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->qp.policy.base_rtt.ns, 14023);  // 12 us + 6 x (4150 + 64) B at 100G = 14022.72 ns
+  EXPECT_EQ(s->queues.data_bytes, 178450U);
+  EXPECT_FALSE(s->queues.ecn_last_hop);
+  EXPECT_EQ(s->paths.selector, path::Selector::kScore);
+  EXPECT_EQ(s->workload.bytes, 2'000'000U);
+}
+
+TEST(Scenario, WhatIsPrintedLoadsToTheSameScenario) {
+  const auto s = load_scenario_text(
+      "preset: htsim-compat\nfaults:\n  - {at_us: 5, kind: loss, place: plane, probability: 0.01}\n",
+      "s.yaml");
+  ASSERT_TRUE(s) << s.error().message;
+  const std::string once = print_scenario(*s, false);
+  const auto again = load_scenario_text(once, "printed");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(print_scenario(*again, false), once);
+  EXPECT_TRUE(load_scenario_text(print_scenario(*s, true), "annotated"));
+}
+
+TEST(Scenario, EveryExampleLoads) {
+  std::size_t seen = 0;
+  for (const auto& e : std::filesystem::directory_iterator(MRC_SIM_CONFIG_DIR)) {
+    if (e.path().extension() != ".yaml") continue;
+    ++seen;
+    const auto s = load_scenario_file(e.path().string());
+    EXPECT_TRUE(s) << s.error().message;
+  }
+  EXPECT_GE(seen, 4U);
+}
+
+}  // namespace
+}  // namespace mrc::sim
