@@ -26,8 +26,8 @@ rte_mempool* pool = nullptr;
 /// A frame of the product's default shape, payload of `bytes`.
 rte_mbuf* make_frame(std::uint16_t sport, std::uint32_t bytes) {
   wire::PathAddress a;
-  a.src_ip = {10, 0, 0, 1};
-  a.dst_ip = {10, 0, 0, 2};
+  a.src_ip.bytes = {10, 0, 0, 1};
+  a.dst_ip.bytes = {10, 0, 0, 2};
   const auto path = wire::HeaderTemplate::create(a);
   rte_mbuf* m = rte_pktmbuf_alloc(pool);
   wire::WriteView w;

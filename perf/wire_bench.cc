@@ -37,11 +37,11 @@ const std::uint8_t kEv[32] = {0xCA, 0xFE, 0xCA, 0xFE, 1, 2, 3, 4};
 
 HeaderTemplate path_of(const Shape& s) {
   PathAddress a;
-  a.ipv6 = s.ipv6;
+  a.src_ip.v6 = a.dst_ip.v6 = s.ipv6;
   a.vlan_tags = s.tags;
   a.vlans[0].tpid = kEthertypeQinq;
   a.encap = s.encap;
-  a.src_ip[0] = a.dst_ip[0] = 10;
+  a.src_ip.bytes[0] = a.dst_ip.bytes[0] = 10;
   return *HeaderTemplate::create(a);
 }
 

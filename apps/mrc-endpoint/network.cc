@@ -325,6 +325,7 @@ Result<void> Network::Impl::open_ports(const EndpointConfig& c) {
     std::copy(std::begin(port.caps().mac), std::end(port.caps().mac), mac.bytes.begin());
     nic::PlanePort p = plane_port(c, plane, port.id(), mac);
     p.rx_queues = port.rx_queues();
+    p.rx_pools.assign(pools.end() - c.engine.workers, pools.end());  // open_port made one a queue
     p.tx_queues = port.tx_queues();
     p.max_frame_bytes = port.caps().max_frame_bytes;
     if (port.burst_port().guarded) {

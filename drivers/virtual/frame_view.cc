@@ -86,9 +86,7 @@ std::optional<std::size_t> find_l3(std::span<const std::uint8_t> frame) {
   std::size_t at = 12;
   while (at + 2 <= frame.size()) {
     const std::uint16_t type = wire::load_be16(frame.data() + at);
-    const bool tag =
-        type == wire::kEthertypeVlan || type == wire::kEthertypeQinq || type == wire::kEthertypeQinqOld;
-    if (!tag) {
+    if (!wire::is_vlan(type)) {
       const bool v4 = type == wire::kEthertypeIpv4 && at + 2 + 20 <= frame.size();
       const bool v6 = type == wire::kEthertypeIpv6 && at + 2 + 40 <= frame.size();
       return v4 || v6 ? std::optional(at + 2) : std::nullopt;

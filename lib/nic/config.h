@@ -17,6 +17,7 @@
 #include "wire/header_template.h"
 
 struct rte_mbuf;
+struct rte_mempool;
 
 namespace mrc::nic {
 
@@ -46,6 +47,9 @@ struct PlanePort {
   /// keep the tags of the question; what is received may have any.
   std::array<wire::VlanConfig, 2> vlans{};
   std::uint8_t vlan_tags = 0;         ///< 0..2
+  /// By RX queue, where it takes its mbufs from: an empty pool looks like an empty queue, and is none (D13).
+  /// Without, the port is asked.
+  std::vector<const rte_mempool*> rx_pools;
   std::uint32_t max_frame_bytes = 0;  ///< largest frame without FCS the port passes; 0: not known
   BurstFn rx_burst = nullptr;         ///< null: rte_eth_rx_burst; else a driver's guard or a test's tap
   BurstFn tx_burst = nullptr;

@@ -96,13 +96,12 @@ Result<std::vector<wire::HeaderTemplate>> make_templates(const WorkerCore& w, co
       return Error{who + ": no MAC of the next hop; exchange the peer's or configure the router's"};
     }
     wire::PathAddress a;
-    a.src_mac = ours.mac.bytes;
-    a.dst_mac = peer[p].mac.bytes;
+    a.src_mac = ours.mac;
+    a.dst_mac = peer[p].mac;
     a.vlans = ours.vlans;
     a.vlan_tags = ours.vlan_tags;
-    a.ipv6 = ip.v6;
-    a.src_ip = a.outer_src_ip = ip.bytes;
-    a.dst_ip = peer[p].ip.bytes;
+    a.src_ip = a.outer_src_ip = ip;
+    a.dst_ip = peer[p].ip;
     a.encap = encap_of(home.evs->format());
     a.hop_limit = c.hop_limit;
     a.udp_dport = c.udp_port;

@@ -144,8 +144,9 @@ struct Arrival {
   std::uint32_t crc;
 };
 
-/// Packets a receive queue may hold when its driver does not say: more than any driver of ours has.
-inline constexpr std::uint32_t kDeepestRxQueue = 65536;
+/// Packets a receive queue may hold when its driver does not say: the largest power of two that nb_desc
+/// holds.
+inline constexpr std::uint32_t kDeepestRxQueue = 1U << 15;
 
 /// One plane as one worker uses it.
 struct WorkerPort {
@@ -169,6 +170,7 @@ struct WorkerPort {
   Time drained_at;
   Time short_at = Time::never();  ///< the last burst was short, and this is when
   std::uint32_t rx_depth = kDeepestRxQueue;
+  const rte_mempool* rx_pool = nullptr;  ///< null: not known
   Time mark;
   std::uint32_t since_mark = 0;
 };

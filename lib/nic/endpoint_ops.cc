@@ -19,18 +19,18 @@ using wire::DropReason;
 Result<wire::HeaderTemplate> reply_path(const WorkerCore& w, std::span<const std::uint8_t> frame,
                                         const wire::FrameView& f) {
   wire::PathAddress a;
-  std::memcpy(a.dst_mac.data(), frame.data() + 6, 6);
-  std::memcpy(a.src_mac.data(), frame.data(), 6);
+  std::memcpy(a.dst_mac.bytes.data(), frame.data() + 6, 6);
+  std::memcpy(a.src_mac.bytes.data(), frame.data(), 6);
   a.vlan_tags = f.vlan_tags;
   for (std::size_t i = 0; i < f.vlan_tags; ++i) {
     const std::uint8_t* tag = frame.data() + 12 + 4 * i;
     a.vlans[i] = {wire::load_be16(tag), wire::load_be16(tag + 2)};
   }
-  a.ipv6 = f.ipv6;
+  a.src_ip.v6 = a.dst_ip.v6 = f.ipv6;
   const std::uint8_t* ip = frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12);
   const std::size_t bytes = f.ipv6 ? 16 : 4;
-  std::memcpy(a.dst_ip.data(), ip, bytes);
-  std::memcpy(a.src_ip.data(), ip + bytes, bytes);
+  std::memcpy(a.dst_ip.bytes.data(), ip, bytes);
+  std::memcpy(a.src_ip.bytes.data(), ip + bytes, bytes);
   a.hop_limit = w.nic.config.hop_limit;
   a.udp_dport = f.udp_dport;  // they reach us at this one, so they listen there (C1)
   a.pkey = w.nic.config.pkey;

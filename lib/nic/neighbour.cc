@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/headers.h"
+
 namespace mrc::nic {
 namespace {
 
+constexpr std::uint16_t kEthertypeArp = 0x0806;
 constexpr std::size_t kArpBytes = 28;
 constexpr std::size_t kSolicitBytes = 24;  // ICMPv6 type .. target address, before options
 constexpr std::size_t kIpv6Bytes = 40;
-
-std::uint16_t be16(const std::uint8_t* p) {
-  return static_cast<std::uint16_t>(p[0] << 8 | p[1]);
-}
 
 const IpAddress* find(std::span<const IpAddress> ours, const std::uint8_t* wanted, bool v6) {
   const auto it = std::find_if(ours.begin(), ours.end(), [&](const IpAddress& ip) {
@@ -50,8 +49,8 @@ std::size_t answer_arp(std::span<const std::uint8_t> frame, std::size_t l3, cons
 // RFC 4443 2.3: one's complement sum over pseudo header and message; message length even.
 std::uint16_t icmp6_checksum(const std::uint8_t* ip, const std::uint8_t* message, std::size_t bytes) {
   std::uint32_t sum = static_cast<std::uint32_t>(bytes) + 58;
-  for (std::size_t i = 8; i < kIpv6Bytes; i += 2) sum += be16(ip + i);
-  for (std::size_t i = 0; i < bytes; i += 2) sum += be16(message + i);
+  for (std::size_t i = 8; i < kIpv6Bytes; i += 2) sum += wire::load_be16(ip + i);
+  for (std::size_t i = 0; i < bytes; i += 2) sum += wire::load_be16(message + i);
   sum = (sum & 0xFFFF) + (sum >> 16);
   sum = (sum & 0xFFFF) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
@@ -64,7 +63,7 @@ std::size_t answer_solicitation(std::span<const std::uint8_t> frame, std::size_t
   if (frame.size() < l3 + kIpv6Bytes + kSolicitBytes) return 0;
   const std::uint8_t* ip = frame.data() + l3;
   const std::uint8_t* icmp = ip + kIpv6Bytes;
-  const std::size_t payload = be16(ip + 4);
+  const std::size_t payload = wire::load_be16(ip + 4);
   if (ip[6] != 58 || ip[7] != 255 || icmp[0] != 135 || icmp[1] != 0) return 0;
   if (payload < kSolicitBytes || payload % 2 != 0 || frame.size() < l3 + kIpv6Bytes + payload) return 0;
   if (icmp6_checksum(ip, icmp, payload) != 0 || find(ours, icmp + 8, true) == nullptr) return 0;
@@ -106,14 +105,14 @@ std::size_t answer_neighbour(std::span<const std::uint8_t> frame, const MacAddre
                              std::span<std::uint8_t, kNeighbourAnswerBytes> answer) {
   std::size_t l3 = 14;
   if (frame.size() < l3) return 0;
-  std::uint16_t ethertype = be16(frame.data() + 12);
-  for (int tags = 0; (ethertype == 0x8100 || ethertype == 0x88A8) && tags < 2; ++tags) {
+  std::uint16_t ethertype = wire::load_be16(frame.data() + 12);
+  for (int tags = 0; wire::is_vlan(ethertype) && tags < 2; ++tags) {
     l3 += 4;
     if (frame.size() < l3) return 0;
-    ethertype = be16(frame.data() + l3 - 2);
+    ethertype = wire::load_be16(frame.data() + l3 - 2);
   }
-  if (ethertype == 0x0806) return answer_arp(frame, l3, mac, ours, answer.data());
-  if (ethertype == 0x86DD) return answer_solicitation(frame, l3, mac, ours, answer.data());
+  if (ethertype == kEthertypeArp) return answer_arp(frame, l3, mac, ours, answer.data());
+  if (ethertype == wire::kEthertypeIpv6) return answer_solicitation(frame, l3, mac, ours, answer.data());
   return 0;
 }
 

@@ -140,8 +140,10 @@ void map_queues(WorkerCore& w) {
       port.polls_rx = any_rx = true;
       port.rx_queue = q;
       rte_eth_rxq_info queue{};
-      if (rte_eth_rx_queue_info_get(plane.dpdk_port, q, &queue) == 0 && queue.nb_desc != 0) {
-        port.rx_depth = queue.nb_desc;
+      port.rx_pool = q < plane.rx_pools.size() ? plane.rx_pools[q] : nullptr;
+      if (rte_eth_rx_queue_info_get(plane.dpdk_port, q, &queue) == 0) {
+        if (queue.nb_desc != 0) port.rx_depth = queue.nb_desc;
+        if (port.rx_pool == nullptr) port.rx_pool = queue.mp;
       }
     }
     port.asks_link = w.index == (plane.rx_queues >= workers ? 0 : p % workers);
@@ -176,7 +178,7 @@ void make_rings(NicCore& nic) {
 wire::DecodeOptions decode_options(const NicConfig& c) {
   wire::DecodeOptions o;
   o.dscp = wire::DscpMap(c.dscp);
-  o.order = c.ev_order == path::EvOrder::kB ? wire::EntropyOrder::kB : wire::EntropyOrder::kA;
+  o.order = c.ev_order;
   o.udp_ports = c.accept_udp_ports;
   o.pkey = c.pkey;
   return o;

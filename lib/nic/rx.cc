@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From a port to memory: decode, find the home, check the ICRC before anything is placed, let the transport
 // decide, copy.
+#include <rte_lcore.h>
+#include <rte_mempool.h>
 #include <rte_prefetch.h>
 
 #include <algorithm>
@@ -248,31 +250,47 @@ bool finish(WorkerCore& w, Arrival& a, Time now, bool handed) {
   return true;
 }
 
+void prefetch_two_lines(const void* p) {
+  rte_prefetch0(p);
+  rte_prefetch0(static_cast<const char*>(p) + RTE_CACHE_LINE_SIZE);
+}
+/// What the copies of a long payload have driven out since the first pass: the headers of the packet that
+/// comes next, and the record of the one behind it.
+void prefetch_next(std::span<const Arrival> rest) {
+  if (!rest.empty()) prefetch_two_lines(rest[0].frame.data());
+  if (rest.size() > 1) prefetch_two_lines(&rest[1]);
+}
+
 /// Passes over a burst: prefetch, inspect, finish. What one pass stores the next loads when it has long left
 /// the store buffer, and independent packets overlap. What is not handed over is freed in one go.
 void take_burst(WorkerCore& w, std::span<Arrival> burst, Time now, bool handed) {
-  for (const Arrival& a : burst) {  // headers lie in the first two lines
-    rte_prefetch0(rte_pktmbuf_mtod(a.m, void*));
-    rte_prefetch0(rte_pktmbuf_mtod_offset(a.m, void*, 64));
-  }
+  for (const Arrival& a : burst) prefetch_two_lines(rte_pktmbuf_mtod(a.m, void*));  // the headers
   inspect(w, burst);
   w.end_stage(Stage::kInspect);
   std::array<rte_mbuf*, kBurst> done;
   unsigned n = 0;
-  for (Arrival& a : burst) {
-    if (finish(w, a, now, handed)) done[n++] = a.m;
+  for (std::size_t i = 0; i < burst.size(); ++i) {
+    prefetch_next(burst.subspan(i + 1));
+    if (finish(w, burst[i], now, handed)) done[n++] = burst[i].m;
   }
   w.end_stage(Stage::kDeliver);
   rte_pktmbuf_free_bulk(done.data(), n);
   w.end_stage(Stage::kFree);
 }
 
+/// Nothing in it that this thread could take. (rte_mempool_empty asks the caches of all lcores.)
+bool is_empty(const rte_mempool* pool) {
+  const rte_mempool_cache* cache = rte_mempool_default_cache(const_cast<rte_mempool*>(pool), rte_lcore_id());
+  return (cache == nullptr || cache->len == 0) && rte_mempool_get_ops(pool->ops_index)->get_count(pool) == 0;
+}
+
 // One short burst proves nothing: some drivers take whole cache lines of descriptors only. What it left
-// behind the next short one has taken.
+// behind the next short one has taken. And a driver that has no mbuf left gives short bursts, too.
 void note_drained(WorkerPort& port, std::size_t taken, Time now) {
+  const bool is_short = taken < kBurst && (port.rx_pool == nullptr || !is_empty(port.rx_pool));
   const Time before = port.short_at;
-  port.short_at = taken < kBurst ? now : Time::never();
-  if (taken == 0 || (taken < kBurst && !before.is_never())) {
+  port.short_at = is_short ? now : Time::never();
+  if (is_short && (taken == 0 || !before.is_never())) {
     port.drained_at = port.mark = taken == 0 ? now : before;
     port.since_mark = 0;
     return;

@@ -43,9 +43,9 @@ bool control_bits(const WorkerCore& w, const QpHome& home, const transport::Cont
     }
     return false;
   }
-  const bool high_first = w.nic.config.ev_order == path::EvOrder::kB;  // C7
-  bits.udp_sport = static_cast<std::uint16_t>(high_first ? c.entropy >> 16 : c.entropy);
-  bits.flow_label = (high_first ? c.entropy : c.entropy >> 16) & 0xFFFF;
+  const wire::EntropyFields fields = wire::fields_of(w.nic.config.ev_order, c.entropy);
+  bits.udp_sport = fields.udp_sport;
+  bits.flow_label = fields.flow_label;
   return true;
 }
 

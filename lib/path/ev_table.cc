@@ -18,13 +18,6 @@ std::uint16_t half_at(const EvValue& value, std::size_t byte) {
   return static_cast<std::uint16_t>((value[byte] << 8) | value[byte + 1]);
 }
 
-// C7: kB puts the high half of a 32-bit EV into the source port and builds the reflection in the same order.
-std::uint32_t entropy_of(EvOrder order, std::uint16_t sport, std::uint16_t flow_label) {
-  const std::uint32_t s = sport;
-  const std::uint32_t f = flow_label;
-  return order == EvOrder::kB ? (s << 16) | f : (f << 16) | s;
-}
-
 EvEntry entry_of(EvFormat format, EvOrder order, bool ipv6, const EvValue& value, std::uint8_t port,
                  std::size_t index) {
   EvEntry e;
@@ -34,10 +27,12 @@ EvEntry entry_of(EvFormat format, EvOrder order, bool ipv6, const EvValue& value
     case EvFormat::kUdp:
       e.udp_sport = half_at(value, 0);
       break;  // 5.1: entirely in the source port, flow label constant
-    case EvFormat::kStev:
-      e.udp_sport = half_at(value, order == EvOrder::kB ? 0 : 2);
-      e.flow_label = half_at(value, order == EvOrder::kB ? 2 : 0);
+    case EvFormat::kStev: {
+      const auto fields = wire::fields_of(order, std::uint32_t{half_at(value, 0)} << 16 | half_at(value, 2));
+      e.udp_sport = fields.udp_sport;
+      e.flow_label = fields.flow_label;
       break;
+    }
     case EvFormat::kSrv6:
     case EvFormat::kSrv6Srh:
       e.udp_sport = static_cast<std::uint16_t>(kSrv6SportBase + index);
@@ -45,7 +40,7 @@ EvEntry entry_of(EvFormat format, EvOrder order, bool ipv6, const EvValue& value
       break;
   }
   if (!ipv6) e.flow_label = 0;  // 5.1: over IPv4 only the source-port half exists
-  e.entropy = entropy_of(order, e.udp_sport, e.flow_label);
+  e.entropy = wire::entropy_of(order, e.udp_sport, e.flow_label);
   return e;
 }
 

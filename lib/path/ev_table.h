@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "base/result.h"
+#include "wire/types.h"
 
 namespace mrc::path {
 
@@ -20,9 +21,8 @@ inline constexpr EvIndex kNoEv = 0xFFFF;
 /// How an EV is carried (MRC 9.1 - 9.3.5; section 5.1). kSrv6Srh is SRv6 with a second carrier in an SRH.
 enum class EvFormat : std::uint8_t { kUdp, kStev, kSrv6, kSrv6Srh };
 
-/// Where the halves of a 32-bit EV go (C7). kB: high half in the UDP source port (default). One switch for
-/// placement and for reflection.
-enum class EvOrder : std::uint8_t { kB, kA };
+/// Where the halves of a 32-bit EV go (C7). One switch for placement and for reflection.
+using EvOrder = wire::EntropyOrder;
 
 /// An expanded EV, left-aligned, zero-padded: 2 bytes (UDP), 4 (STEV), 16 (SRv6), 32 (SRv6 + SRH).
 using EvValue = std::array<std::uint8_t, 32>;

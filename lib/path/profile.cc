@@ -73,15 +73,12 @@ Result<Entries> auto_entries(const EvProfile& p) {
   Entries out;
   for (std::size_t i = 0; i < p.ev_count; ++i) {
     std::swap(sports[i], sports[i + rng.below(kRange - i)]);
+    // A UDP EV is the source port, left-aligned: as order B has it.
+    const bool stev = p.format == EvFormat::kStev;
+    const auto label = static_cast<std::uint16_t>(stev ? rng.next() : 0);
+    const std::uint32_t ev = wire::entropy_of(stev ? p.order : EvOrder::kB, sports[i], label);
     EvValue v{};
-    const std::size_t sport_at = p.format == EvFormat::kStev && p.order == EvOrder::kA ? 2 : 0;
-    v[sport_at] = static_cast<std::uint8_t>(sports[i] >> 8);
-    v[sport_at + 1] = static_cast<std::uint8_t>(sports[i]);
-    if (p.format == EvFormat::kStev) {
-      const std::uint64_t label = rng.next();
-      v[2 - sport_at] = static_cast<std::uint8_t>(label >> 8);
-      v[3 - sport_at] = static_cast<std::uint8_t>(label);
-    }
+    for (std::size_t b = 0; b < sizeof ev; ++b) v[b] = static_cast<std::uint8_t>(ev >> (24 - 8 * b));
     out.values.push_back(v);
   }
   return out;

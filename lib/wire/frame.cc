@@ -220,10 +220,6 @@ DropReason decode_l3(Cursor& c, const DecodeOptions& options, FrameView& out, bo
   return decode_udp(c, options, out);
 }
 
-constexpr bool is_vlan(std::uint32_t ethertype) {
-  return ethertype == kEthertypeVlan || ethertype == kEthertypeQinq || ethertype == kEthertypeQinqOld;
-}
-
 Cursor cursor_of(std::span<const std::uint8_t> first, std::uint32_t bytes) {
   const auto contiguous = static_cast<std::uint32_t>(first.size());
   return {first.data(), contiguous, bytes < contiguous ? contiguous : bytes, contiguous, 0};

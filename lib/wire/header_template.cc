@@ -28,9 +28,9 @@ class Builder {
 
 void put_l2(Builder& b, const PathAddress& a) {
   EthernetHeader eth{};
-  std::memcpy(eth.dst, a.dst_mac.data(), 6);
-  std::memcpy(eth.src, a.src_mac.data(), 6);
-  const std::uint16_t payload_type = a.ipv6 ? kEthertypeIpv6 : kEthertypeIpv4;
+  std::memcpy(eth.dst, a.dst_mac.bytes.data(), 6);
+  std::memcpy(eth.src, a.src_mac.bytes.data(), 6);
+  const std::uint16_t payload_type = a.ipv6() ? kEthertypeIpv6 : kEthertypeIpv4;
   eth.ethertype = a.vlan_tags > 0 ? a.vlans[0].tpid : payload_type;
   b.put(eth);
   for (std::size_t i = 0; i < a.vlan_tags; ++i) {
@@ -43,8 +43,8 @@ void put_ipv6(Builder& b, const IpAddress& src, const IpAddress& dst, std::uint8
   Ipv6Header h{};
   h.next_header = next_header;
   h.hop_limit = hop_limit;
-  std::memcpy(h.src, src.data(), 16);
-  std::memcpy(h.dst, dst.data(), 16);
+  std::memcpy(h.src, src.bytes.data(), 16);
+  std::memcpy(h.dst, dst.bytes.data(), 16);
   b.put(h);
 }
 
@@ -54,8 +54,8 @@ void put_ipv4(Builder& b, const PathAddress& a) {
   h.flags_fragment = 0x4000;  // DF, and id 0 (RFC 6864)
   h.ttl = a.hop_limit;
   h.protocol = kProtoUdp;
-  std::memcpy(h.src, a.src_ip.data(), 4);
-  std::memcpy(h.dst, a.dst_ip.data(), 4);
+  std::memcpy(h.src, a.src_ip.bytes.data(), 4);
+  std::memcpy(h.dst, a.dst_ip.bytes.data(), 4);
   b.put(h);
 }
 
@@ -81,7 +81,11 @@ Result<HeaderTemplate> HeaderTemplate::create(const PathAddress& a) {
   if (a.vlan_tags > 2) {
     return Error{"VLAN tags: " + std::to_string(a.vlan_tags) + ", at most 2 (802.1ad + 802.1Q); remove some"};
   }
-  if (a.encap != Encap::kNone && !a.ipv6) {
+  if (a.src_ip.v6 != a.dst_ip.v6) {
+    return Error{"addresses " + a.src_ip.to_string() + " and " + a.dst_ip.to_string() +
+                 ": both must be IPv4 or both IPv6"};
+  }
+  if (a.encap != Encap::kNone && !a.ipv6()) {
     return Error{
         "SRv6 encapsulation needs IPv6 endpoint addresses, these are IPv4; use the UDP or STEV EV format"};
   }
@@ -93,7 +97,7 @@ Result<HeaderTemplate> HeaderTemplate::create(const PathAddress& a) {
     if (a.encap == Encap::kSrv6Srh) put_srh(b);
   }
   HeaderTemplate t;
-  if (a.ipv6) {
+  if (a.ipv6()) {
     put_ipv6(b, a.src_ip, a.dst_ip, kProtoUdp, a.hop_limit);
   } else {
     const std::size_t at = b.bytes().size();
@@ -106,14 +110,14 @@ Result<HeaderTemplate> HeaderTemplate::create(const PathAddress& a) {
   std::memcpy(t.bytes_.data() + kScratchBytes - bytes.size(), bytes.data(), bytes.size());
   t.prefix_bytes_ = static_cast<std::uint8_t>(bytes.size());
   t.copy_bytes_ = bytes.size() <= 64 ? 64 : bytes.size() <= 96 ? 96 : kScratchBytes;
-  t.ipv6_ = a.ipv6;
+  t.ipv6_ = a.ipv6();
   t.encap_ = a.encap;
   t.pkey_ = a.pkey;
   return t;
 }
 
 void HeaderTemplate::set_dst_mac(const MacAddress& mac) {
-  std::memcpy(bytes_.data() + kScratchBytes - prefix_bytes_, mac.data(), mac.size());
+  std::memcpy(bytes_.data() + kScratchBytes - prefix_bytes_, mac.bytes.data(), mac.bytes.size());
 }
 
 void HeaderTemplate::patch_ipv6(std::uint8_t* bth, std::uint32_t udp_bytes, std::uint8_t tos,

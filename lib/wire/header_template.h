@@ -9,15 +9,12 @@
 #include <cstring>
 #include <span>
 
+#include "base/net.h"
 #include "base/result.h"
 #include "wire/headers.h"
 #include "wire/types.h"
 
 namespace mrc::wire {
-
-using MacAddress = std::array<std::uint8_t, 6>;
-/// IPv6, or IPv4 in the first four bytes.
-using IpAddress = std::array<std::uint8_t, 16>;
 
 /// How the MRC packet is wrapped (5.1).
 enum class Encap : std::uint8_t { kNone, kSrv6, kSrv6Srh };
@@ -29,18 +26,19 @@ struct VlanConfig {
 
 /// Addresses of one QP on one plane.
 struct PathAddress {
-  MacAddress src_mac{};
-  MacAddress dst_mac{};  ///< next hop
+  MacAddress src_mac;
+  MacAddress dst_mac;  ///< next hop
   std::array<VlanConfig, 2> vlans{};
   std::uint8_t vlan_tags = 0;  ///< 0..2, outermost first
-  bool ipv6 = false;
-  IpAddress src_ip{};  ///< (inner) addresses of the endpoints
-  IpAddress dst_ip{};
-  Encap encap = Encap::kNone;  ///< needs ipv6
-  IpAddress outer_src_ip{};    ///< host's address on the plane; the outer destination is the EV
+  IpAddress src_ip;            ///< (inner) addresses of the endpoints: both IPv4 or both IPv6
+  IpAddress dst_ip;
+  Encap encap = Encap::kNone;  ///< needs IPv6
+  IpAddress outer_src_ip;      ///< host's address on the plane; the outer destination is the EV
   std::uint8_t hop_limit = 64;
   std::uint16_t udp_dport = kUdpPortRoce;
   std::uint16_t pkey = 0xFFFF;  ///< C4
+
+  [[nodiscard]] bool ipv6() const { return src_ip.v6; }
 };
 
 /// The bits of an EV that go into a packet. `srv6` points to 16 bytes (SRv6) or 32 (SRv6 + SRH), else unused.
@@ -54,7 +52,7 @@ struct EvBits {
 class HeaderTemplate {
  public:
   HeaderTemplate() = default;
-  /// Errors: encapsulation without IPv6, more than two tags.
+  /// Errors: IPv4 and IPv6 mixed, encapsulation without IPv6, more than two tags.
   static Result<HeaderTemplate> create(const PathAddress& address);
 
   /// Next hop learned or changed.

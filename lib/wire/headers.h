@@ -17,6 +17,10 @@ inline constexpr std::uint16_t kEthertypeIpv6 = 0x86DD;
 inline constexpr std::uint16_t kEthertypeVlan = 0x8100;     ///< 802.1Q
 inline constexpr std::uint16_t kEthertypeQinq = 0x88A8;     ///< 802.1ad
 inline constexpr std::uint16_t kEthertypeQinqOld = 0x9100;  ///< before 802.1ad
+/// A tag and another EtherType follow.
+constexpr bool is_vlan(std::uint32_t ethertype) {
+  return ethertype == kEthertypeVlan || ethertype == kEthertypeQinq || ethertype == kEthertypeQinqOld;
+}
 inline constexpr std::uint8_t kProtoUdp = 17;
 inline constexpr std::uint8_t kProtoIpv6 = 41;
 inline constexpr std::uint8_t kProtoRouting = 43;

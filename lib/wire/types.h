@@ -80,6 +80,18 @@ constexpr std::uint32_t entropy_of(EntropyOrder order, std::uint16_t udp_sport, 
   const std::uint32_t flow = flow_label & 0xFFFF;
   return order == EntropyOrder::kB ? (std::uint32_t{udp_sport} << 16) | flow : (flow << 16) | udp_sport;
 }
+/// And back: the fields that carry a 32-bit EV.
+struct EntropyFields {
+  std::uint16_t udp_sport;
+  std::uint16_t flow_label;
+};
+constexpr EntropyFields fields_of(EntropyOrder order, std::uint32_t entropy) {
+  const auto high = static_cast<std::uint16_t>(entropy >> 16);
+  const auto low = static_cast<std::uint16_t>(entropy);
+  return order == EntropyOrder::kB ? EntropyFields{high, low} : EntropyFields{low, high};
+}
+static_assert(fields_of(EntropyOrder::kB, 0x12345678).udp_sport == 0x1234);
+static_assert(fields_of(EntropyOrder::kA, 0x12345678).udp_sport == 0x5678);
 
 /// DSCP classes (section 1.15). The numbers are configuration; see DscpMap in dscp.h.
 enum class DscpClass : std::uint8_t {

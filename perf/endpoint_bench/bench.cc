@@ -3,11 +3,14 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstring>
 #include <new>
 #include <string>
+#include <thread>
 
 #include "base/rng.h"
+#include "ethdev/eal.h"
 #include "limit/stopwatch.h"
 
 namespace mrc::perf {
@@ -102,7 +105,55 @@ Ends::~Ends() {
   }
 }
 
-double Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
+Troubles& Troubles::operator+=(const Troubles& o) {
+  retransmissions += o.retransmissions;
+  timer_expiries += o.timer_expiries;
+  poll_gaps += o.poll_gaps;
+  return *this;
+}
+Troubles Troubles::operator-(const Troubles& o) const {
+  return {retransmissions - o.retransmissions, timer_expiries - o.timer_expiries, poll_gaps - o.poll_gaps};
+}
+
+Troubles Ends::troubles() {
+  Troubles sum;
+  for (unsigned e = 0; e < 2; ++e) {
+    const transport::QpCounters& c = nics_[e]->worker(0).qp(qpns_[e])->counters();
+    sum += {c.tx_rtx, c.timer_expiries, nics_[e]->snapshot(0).poll_gaps};
+  }
+  return sum;
+}
+
+RunResult Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
+  // The first poll after what lay between two runs tells of that, not of this run.
+  for (auto& nic : nics_) nic->worker(0).poll();
+  const Troubles before = troubles();
+  RunResult r;
+  r.seconds = drive(messages, message_bytes, true);
+  r.troubles = troubles() - before;
+  return r;
+}
+
+RunResult Ends::run_on_two_cores(std::uint64_t messages, std::uint32_t message_bytes, unsigned cpu) {
+  for (auto& nic : nics_) nic->worker(0).poll();
+  const Troubles before = troubles();
+  std::atomic<bool> stop{false};
+  std::atomic<bool> polls{false};
+  std::thread target([&] {
+    ethdev::set_this_thread_cpus({cpu});
+    polls = true;
+    nics_[1]->worker(0).run(stop);
+  });
+  while (!polls) std::this_thread::yield();
+  RunResult r;
+  r.seconds = drive(messages, message_bytes, false);
+  stop = true;
+  target.join();
+  r.troubles = troubles() - before;
+  return r;
+}
+
+double Ends::drive(std::uint64_t messages, std::uint32_t message_bytes, bool poll_target) {
   nic::Worker& a = nics_[0]->worker(0);
   nic::Worker& b = nics_[1]->worker(0);
   std::array<transport::Completion, 64> wc;
@@ -124,7 +175,7 @@ double Ends::run(std::uint64_t messages, std::uint32_t message_bytes) {
       if (at + message_bytes > source_.size()) at = 0;
     }
     a.poll();
-    b.poll();
+    if (poll_target) b.poll();
     const std::size_t n = a.poll_cq(qpns_[0], wc);
     for (std::size_t i = 0; i < n; ++i) {
       if (wc[i].status != transport::WcStatus::kSuccess) return 0;

@@ -31,6 +31,22 @@ class Buffer {
   std::size_t bytes_;
 };
 
+/// What a run may meet that makes it another run than the one meant.
+struct Troubles {
+  std::uint64_t retransmissions = 0;
+  std::uint64_t timer_expiries = 0;
+  std::uint64_t poll_gaps = 0;  ///< times the CPU was away (D13)
+
+  [[nodiscard]] bool repaired() const { return retransmissions + timer_expiries != 0; }
+  Troubles& operator+=(const Troubles& o);
+  [[nodiscard]] Troubles operator-(const Troubles& o) const;
+};
+
+struct RunResult {
+  double seconds = 0;  ///< until the last completion; 0: one failed
+  Troubles troubles;
+};
+
 /// Two Nics over a RingPair, one QP each, RTS. `bytes` of source and target memory are registered.
 class Ends {
  public:
@@ -41,8 +57,10 @@ class Ends {
   Ends& operator=(const Ends&) = delete;
 
   /// Writes `messages` of `message_bytes` from source to target, one after the other and round again, both
-  /// ends polled in turn by this thread. Returns seconds until the last completion; 0 when one failed.
-  double run(std::uint64_t messages, std::uint32_t message_bytes);
+  /// ends polled in turn by this thread.
+  RunResult run(std::uint64_t messages, std::uint32_t message_bytes);
+  /// The same with the target's end polled by a thread of its own, which is pinned to `cpu`.
+  RunResult run_on_two_cores(std::uint64_t messages, std::uint32_t message_bytes, unsigned cpu);
   /// Whether the first `bytes` of target equal the source.
   [[nodiscard]] bool verify(std::size_t bytes) const;
   /// Fills the target with what the source does not hold, so that verify() can fail.
@@ -56,6 +74,8 @@ class Ends {
  private:
   Ends(std::size_t bytes) : source_(bytes), target_(bytes) {}
   Result<void> open(const ring::RingPair& rings, std::uint16_t pmtu, bool stage_timing);
+  double drive(std::uint64_t messages, std::uint32_t message_bytes, bool poll_target);
+  Troubles troubles();
 
   Buffer source_;
   Buffer target_;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <thread>
 #include <vector>
 
@@ -25,26 +24,11 @@ void pin(unsigned cpu) {
 
 }  // namespace
 
-std::string C2c::text() const {
-  if (!measured) return "not measured, one CPU only";
-  char line[96];
-  std::snprintf(line, sizeof(line), "%.0f ns one way (CPU %u to %u)", one_way_ns, cpu_a, cpu_b);
-  return line;
-}
-
-C2c measure_c2c() {
-  C2c out;
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof(allowed), &allowed);
-  std::vector<unsigned> cpus;
-  for (unsigned c = 0; c < CPU_SETSIZE && cpus.size() < 2; ++c) {
-    if (CPU_ISSET(c, &allowed)) cpus.push_back(c);
-  }
-  if (cpus.size() < 2) return out;
+double measure_c2c_ns(unsigned cpu_a, unsigned cpu_b) {
   alignas(64) std::atomic<int> ball{0};  // even: a's turn
   std::vector<double> blocks;
   std::thread b([&] {
-    pin(cpus[1]);
+    pin(cpu_b);
     for (int i = 0; i < kBlocks * kHandOvers; ++i) {
       while (ball.load(std::memory_order_acquire) != 2 * i + 1) {
       }
@@ -52,7 +36,7 @@ C2c measure_c2c() {
     }
   });
   std::thread a([&] {
-    pin(cpus[0]);
+    pin(cpu_a);
     int i = 0;
     for (int block = 0; block < kBlocks; ++block) {
       const auto start = std::chrono::steady_clock::now();
@@ -68,8 +52,7 @@ C2c measure_c2c() {
   a.join();
   b.join();
   std::sort(blocks.begin(), blocks.end());
-  out = {true, cpus[0], cpus[1], blocks[blocks.size() / 2]};
-  return out;
+  return blocks[blocks.size() / 2];
 }
 
 }  // namespace mrc::perf

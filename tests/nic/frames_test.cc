@@ -83,10 +83,10 @@ class Frames : public ::testing::Test {
   /// Header template from host 1 to host 0 on plane 0.
   static wire::HeaderTemplate path_to(const TwoNics& net) {
     wire::PathAddress a;
-    a.src_mac = net.host[1].planes[0].mac.bytes;
-    a.dst_mac = net.host[0].planes[0].mac.bytes;
-    a.src_ip = net.host[1].planes[0].ip.bytes;
-    a.dst_ip = net.host[0].planes[0].ip.bytes;
+    a.src_mac = net.host[1].planes[0].mac;
+    a.dst_mac = net.host[0].planes[0].mac;
+    a.src_ip = net.host[1].planes[0].ip;
+    a.dst_ip = net.host[0].planes[0].ip;
     return *wire::HeaderTemplate::create(a);
   }
   static Bytes endpoint_request(const TwoNics& net, wire::EndpointOp op) {

@@ -41,11 +41,12 @@ TEST(Neighbour, AnswersArp) {
 }
 
 TEST(Neighbour, KeepsVlanTags) {
-  const std::string tagged = kArpRequest.substr(0, 24) + "81000064" + kArpRequest.substr(24);
-  EXPECT_EQ(
-      answer(from_hex(tagged)),
-      from_hex(
-          "0200000000010200000000aa81000064080600010800060400020200000000aa0a0000020200000000010a000001"));
+  for (const std::string tpid : {"8100", "88a8", "9100"}) {
+    const std::string tagged = kArpRequest.substr(0, 24) + tpid + "0064" + kArpRequest.substr(24);
+    EXPECT_EQ(answer(from_hex(tagged)),
+              from_hex("0200000000010200000000aa" + tpid +
+                       "0064080600010800060400020200000000aa0a0000020200000000010a000001"));
+  }
 }
 
 TEST(Neighbour, LeavesOthersAlone) {

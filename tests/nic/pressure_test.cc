@@ -120,6 +120,41 @@ TEST(Pressure, ASilentPeerEndsInRetryExceededNotInAHang) {
   EXPECT_EQ(done[0].status, WcStatus::kRetryExcErr);
 }
 
+/// A driver that fills its bursts from a pool, one that is empty for a while.
+struct Starved {
+  static inline rte_mempool* pool = nullptr;
+  static std::uint16_t rx(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    return rte_mempool_empty(pool) ? 0 : rte_eth_rx_burst(port, queue, pkts, n);
+  }
+};
+
+// D13. The answers lie in the queues, and the driver has no mbuf to bring them in: that is no silence of the
+// peer.
+TEST(Pressure, AnEmptyRxPoolIsNoEmptyQueue) {
+  Starved::pool = rte_pktmbuf_pool_create("starved", 1, 0, 0, 256, SOCKET_ID_ANY);
+  ASSERT_NE(Starved::pool, nullptr);
+  {
+    Wiring s;
+    s.attr.path_mtu = 1024;
+    s.attr.timeout = 10;  // 1 ms
+    s.rx_tap = {Starved::rx, nullptr};
+    s.rx_pool = {Starved::pool, nullptr};
+    TwoNics net(s);
+    Host& a = net.host[0];
+    rte_mbuf* last = rte_pktmbuf_alloc(Starved::pool);
+    ASSERT_NE(last, nullptr);
+    ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 50'000)), PostStatus::kOk);
+    net.run([] { return false; }, 5'000);  // 10 ms
+    EXPECT_EQ(a.nic->query_qp(a.qpn)->counters.timer_expiries, 0U);
+    rte_pktmbuf_free(last);
+    std::vector<Completion> done;
+    ASSERT_TRUE(net.run([&] { return net.drain_cq(a, done) != 0; }));
+    EXPECT_EQ(done[0].status, WcStatus::kSuccess);
+    EXPECT_EQ(a.nic->query_qp(a.qpn)->counters.tx_rtx, 0U);
+  }
+  rte_mempool_free(Starved::pool);
+}
+
 struct Stop {  // a port that takes nothing for a while
   static inline std::uint16_t port = 0xFFFF;
   static std::uint16_t tx(std::uint16_t p, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {

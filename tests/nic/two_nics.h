@@ -34,6 +34,7 @@ struct Wiring {
   NicConfig nic;                    ///< planes and workers are filled in
   std::array<BurstFn, 2> tx_tap{};  ///< a host's tx_burst, on every plane
   std::array<BurstFn, 2> rx_tap{};
+  std::array<const rte_mempool*, 2> rx_pool{};  ///< a host's, on every plane
   LinkFn link_up = nullptr;
   bool use_app_queue = false;
   bool real_time = false;  ///< for Worker::run; else time is virtual
@@ -168,6 +169,7 @@ class TwoNics {
       port.ips = {address(h, p, 0, wiring_.ipv6)};
       port.tx_burst = wiring_.tx_tap[h];
       port.rx_burst = wiring_.rx_tap[h];
+      if (wiring_.rx_pool[h] != nullptr) port.rx_pools.assign(wiring_.queues, wiring_.rx_pool[h]);
       port.link_up = wiring_.link_up;
       c.planes.push_back(port);
     }

@@ -64,8 +64,8 @@ bool same_view(const Packet::View& a, const Packet::View& b) {
 
 Codec::Codec() {
   wire::PathAddress address;
-  address.src_ip = {10, 0, 0, 1};
-  address.dst_ip = {10, 0, 0, 2};
+  address.src_ip.bytes = {10, 0, 0, 1};
+  address.dst_ip.bytes = {10, 0, 0, 2};
   auto path = wire::HeaderTemplate::create(address);
   if (!path) violate("wire", path.error().message);
   path_ = *path;

@@ -58,15 +58,14 @@ class VirtualTest : public ::testing::Test {
 
   wire::HeaderTemplate path_of(const FrameSpec& s) const {
     wire::PathAddress a;
-    a.dst_mac = port_mac(1 - s.from % 2, s.plane).bytes;
-    a.src_mac = port_mac(s.from, s.plane).bytes;
-    a.ipv6 = s.ipv6 || s.srv6.has_value();
-    a.src_ip = {10, 0, 0, 1};
-    a.dst_ip = {10, 0, 0, s.to_ip};
-    if (a.ipv6) {
-      a.src_ip = {0xfd, 1};
-      a.dst_ip = {0xfd, 2};
-      a.dst_ip[15] = s.to_ip;
+    a.dst_mac = port_mac(1 - s.from % 2, s.plane);
+    a.src_mac = port_mac(s.from, s.plane);
+    a.src_ip.bytes = {10, 0, 0, 1};
+    a.dst_ip.bytes = {10, 0, 0, s.to_ip};
+    if (s.ipv6 || s.srv6.has_value()) {
+      a.src_ip = {{0xfd, 1}, true};
+      a.dst_ip = {{0xfd, 2}, true};
+      a.dst_ip.bytes[15] = s.to_ip;
     }
     if (s.srv6) a.encap = s.srh ? wire::Encap::kSrv6Srh : wire::Encap::kSrv6;
     auto t = wire::HeaderTemplate::create(a);

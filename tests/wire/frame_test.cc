@@ -474,10 +474,13 @@ TEST(Template, RefusesWhatCannotBe) {
   a.encap = Encap::kSrv6;
   EXPECT_FALSE(HeaderTemplate::create(a));
   a = testing::address_of(kV4);
+  a.dst_ip.v6 = true;
+  EXPECT_FALSE(HeaderTemplate::create(a));
+  a = testing::address_of(kV4);
   a.vlan_tags = 3;
   EXPECT_FALSE(HeaderTemplate::create(a));
   HeaderTemplate t = testing::path_of(kV4);
-  t.set_dst_mac({9, 8, 7, 6, 5, 4});
+  t.set_dst_mac({{9, 8, 7, 6, 5, 4}});
   Buffer b;
   const std::uint32_t n = encode_ack(t, {}, {}, b.payload());
   EXPECT_EQ(testing::to_hex(b.frame(n, 0)).substr(0, 24), "090807060504020000000001");

@@ -91,16 +91,16 @@ TEST(Vectors, IbDecodeAndEncodeToTheSameBytes) {
 
 PathAddress address_from(const Bytes& packet, const FrameView& f) {
   PathAddress a;
-  a.ipv6 = f.ipv6;
+  a.src_ip.v6 = a.dst_ip.v6 = f.ipv6;
   a.udp_dport = f.udp_dport;
   const auto* ip = packet.data() + f.ip_offset;
   const std::size_t n = f.ipv6 ? 16 : 4;
   const std::size_t at = f.ipv6 ? 8 : 12;
-  std::copy_n(ip + at, n, a.src_ip.begin());
-  std::copy_n(ip + at + n, n, a.dst_ip.begin());
+  std::copy_n(ip + at, n, a.src_ip.bytes.begin());
+  std::copy_n(ip + at + n, n, a.dst_ip.bytes.begin());
   if (f.encapsulated) {
     a.encap = Encap::kSrv6;
-    std::copy_n(packet.data() + f.l3_offset + 8, 16, a.outer_src_ip.begin());
+    std::copy_n(packet.data() + f.l3_offset + 8, 16, a.outer_src_ip.bytes.begin());
   }
   return a;
 }

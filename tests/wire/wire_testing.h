@@ -80,20 +80,20 @@ inline std::vector<Shape> all_shapes() {
 
 inline PathAddress address_of(const Shape& shape) {
   PathAddress a;
-  a.src_mac = {2, 0, 0, 0, 0, 1};
-  a.dst_mac = {2, 0, 0, 0, 0, 2};
+  a.src_mac.bytes = {2, 0, 0, 0, 0, 1};
+  a.dst_mac.bytes = {2, 0, 0, 0, 0, 2};
   a.vlan_tags = shape.vlan_tags;
   a.vlans[0] = {shape.vlan_tags == 2 ? kEthertypeQinq : kEthertypeVlan, 0x6064};
   a.vlans[1] = {kEthertypeVlan, 0x0007};
-  a.ipv6 = shape.ipv6;
+  a.src_ip.v6 = a.dst_ip.v6 = shape.ipv6;
   a.encap = shape.encap;
   if (shape.ipv6) {
-    a.src_ip = {0xFD, 0, 0, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    a.dst_ip = {0xFD, 0, 0, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
-    a.outer_src_ip = {0xFD, 0, 0, 0x0B, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    a.src_ip.bytes = {0xFD, 0, 0, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+    a.dst_ip.bytes = {0xFD, 0, 0, 0x0A, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+    a.outer_src_ip.bytes = {0xFD, 0, 0, 0x0B, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   } else {
-    a.src_ip = {10, 0, 0, 1};
-    a.dst_ip = {10, 0, 0, 2};
+    a.src_ip.bytes = {10, 0, 0, 1};
+    a.dst_ip.bytes = {10, 0, 0, 2};
   }
   return a;
 }
