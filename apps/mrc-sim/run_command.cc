@@ -9,11 +9,13 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "progress.h"
 #include "report/atomic_file.h"
 #include "sim/outcome.h"
+#include "sim/sampler.h"
 
 namespace mrc::simapp {
 namespace {
@@ -24,6 +26,7 @@ struct RunOptions {
   std::string file;
   std::string seed;
   std::string json;
+  std::string report;
   std::string trace;
   std::string matrix;
   std::vector<std::string> settings;
@@ -107,6 +110,8 @@ ExitCode run(const RunOptions& o) {
     sim::write_matrix(text, (*world)->matrix());
     if (auto ok = report::write_file_atomically(o.matrix, text.str()); !ok) return usage(ok.error().message);
   }
+  std::optional<sim::Sampler> sampler;
+  if (!o.report.empty()) sampler.emplace(**world);
   Progress progress(o.quiet);
   const auto total = static_cast<double>((*world)->total_bytes());
   (*world)->sim().on_tick(kTurnsPerTick, [&](Time now) {
@@ -123,6 +128,11 @@ ExitCode run(const RunOptions& o) {
   std::cout << sim::to_table(outcome) << std::flush;
   if (!o.json.empty()) {
     if (auto ok = report::write_file_atomically(o.json, sim::to_json(outcome, true, !o.no_series)); !ok)
+      return usage(ok.error().message);
+  }
+  if (sampler) {
+    sampler->finish(end.at);
+    if (auto ok = report::write_file_atomically(o.report, report::html::write(sampler->page(outcome))); !ok)
       return usage(ok.error().message);
   }
   if (!o.quiet) {
@@ -175,6 +185,8 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--seed", o->seed, "Instead of the scenario's");
   command->add_option("--set", o->settings, "key=value over the file, dotted: --set workload.bytes=8M");
   command->add_option("--json", o->json, "Write the result there");
+  command->add_option("--report", o->report,
+                      "Write a report there: one HTML file with plots, complete in itself");
   command->add_option("--trace", o->trace, "Write a line a packet and event there");
   command->add_option("--matrix", o->matrix, "Write who sends what to whom there, in htsim's .cm syntax");
   command->add_flag("--no-invariants", o->no_invariants, "Run without the checks, to see what they cost");

@@ -13,11 +13,14 @@ std::size_t Histogram::index_of(std::uint64_t value) {
   return (shift + 1) * kSteps + ((value >> shift) - kSteps);
 }
 
+std::uint64_t Histogram::lowest_of(std::size_t index) {
+  if (index < kSteps) return index;
+  return (kSteps + index % kSteps) << (index / kSteps - 1);
+}
+
 std::uint64_t Histogram::middle_of(std::size_t index) {
   if (index < kSteps) return index;
-  const std::size_t shift = index / kSteps - 1;
-  const std::uint64_t low = (kSteps + index % kSteps) << shift;
-  return low + ((std::uint64_t{1} << shift) >> 1);
+  return lowest_of(index) + ((std::uint64_t{1} << (index / kSteps - 1)) >> 1);
 }
 
 void Histogram::merge(const Histogram& other) {

@@ -37,6 +37,13 @@ class Histogram {
   /// bucket's middle. 0 without samples: ask samples() first. percent in [0, 100].
   [[nodiscard]] std::uint64_t percentile(double percent) const;
 
+  /// Calls `f(low, high, count)` for every bucket [low, high) that holds samples, in rising order.
+  template <class F>
+  void for_each_bucket(F f) const {
+    for (std::size_t i = 0; i < kBuckets; ++i)
+      if ((*counts_)[i] != 0) f(lowest_of(i), lowest_of(i + 1), (*counts_)[i]);
+  }
+
  private:
   static constexpr std::size_t kSteps = 1U << kSubBits;
   static constexpr std::size_t kBuckets = (64 - kSubBits + 1) * kSteps;
@@ -44,6 +51,7 @@ class Histogram {
 
   static std::size_t index_of(std::uint64_t value);
   static std::uint64_t middle_of(std::size_t index);
+  static std::uint64_t lowest_of(std::size_t index);
 
   std::unique_ptr<Counts> counts_;
   std::uint64_t samples_ = 0;

@@ -58,6 +58,11 @@ void Simulation::on_tick(std::uint64_t turns, std::function<bool(Time)> callback
   tick_ = std::move(callback);
 }
 
+void Simulation::on_look(Time first, std::function<Time(Time)> callback) {
+  next_look_ = first;
+  look_ = std::move(callback);
+}
+
 RunEnd Simulation::run(Time until) {
   std::array<fabric::Outcome, kOutcomeBatch> outcomes;
   for (;;) {
@@ -67,6 +72,7 @@ RunEnd Simulation::run(Time until) {
     if (done || !violation_.empty()) return {now_, next.is_never() && violation_.empty(), violation_};
     if (dirty_.empty()) {
       if (next_sample_ <= next) sample_queues(next);
+      if (next_look_ <= next) look(next);
       now_ = later(now_, next);
     }
     // Arrivals first: a timer expires only after what arrived before it was looked at (D13).

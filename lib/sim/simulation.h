@@ -96,6 +96,9 @@ class Simulation {
   void on_trace(std::function<void(const TraceEvent&)> callback) { trace_ = std::move(callback); }
   /// Called every `events` turns of the loop; false ends the run there.
   void on_tick(std::uint64_t turns, std::function<bool(Time)> callback);
+  /// Called when time has come to `first`, with the state that stands then, and again at each time it
+  /// returns.
+  void on_look(Time first, std::function<Time(Time)> callback);
   /// A fault begins at `at`: what is lost in silence from then on is its doing. In order of time.
   void note_fault(Time at, std::uint32_t label) { fault_times_.push_back({at, label}); }
 
@@ -208,6 +211,7 @@ class Simulation {
   void note_drop(const fabric::Outcome& outcome, const Token& token);
   void note_verdicts(QpId id, Node& node);
   void sample_queues(Time until);
+  void look(Time until);
   void trace(TraceEvent::What what, const fabric::Packet& packet, const Token& token,
              fabric::DropReason reason = fabric::DropReason::kNone);
   void check(QpId id);
@@ -241,6 +245,8 @@ class Simulation {
   std::array<std::uint32_t, kQueueClasses> links_of_class_{};
   std::array<DepthHistogram, kQueueClasses> depths_;
   Time next_sample_;
+  Time next_look_ = Time::never();
+  std::function<Time(Time)> look_;
   Series series_;
   FaultLog faults_;
   std::vector<FaultTime> fault_times_;

@@ -99,6 +99,10 @@ void Simulation::sample_queues(Time until) {
   }
 }
 
+void Simulation::look(Time until) {
+  while (next_look_ <= until && !until.is_never()) next_look_ = look_(next_look_);
+}
+
 // --- Invariants
 // ---------------------------------------------------------------------------------------------
 
