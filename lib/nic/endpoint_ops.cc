@@ -83,6 +83,14 @@ const path::EvEntry* next_ev(PeerLink& link, std::uint8_t plane) {
   return nullptr;
 }
 
+/// The peer on that plane that sent this; null: this worker has no QP with it.
+PeerLink* link_to(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                  const wire::FrameView& f) {
+  const auto at = std::find_if(w.peer_links.begin(), w.peer_links.end(),
+                               [&](const PeerLink& l) { return is_from(l.ips[plane], frame, f); });
+  return at == w.peer_links.end() ? nullptr : &*at;
+}
+
 void send_report(WorkerCore& w, PeerLink& link, Time now) {
   const std::uint32_t id = 0x10000U | link.report.request_id();
   const auto& answer = w.nic.answered[link.report.request_id() % NicCore::kAnswers];
@@ -177,8 +185,10 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
   if (w.nic.config.icrc == IcrcMode::kVerify && !wire::check_icrc(frame, f).ok()) return DropReason::kIcrc;
   if (f.bth.opcode == wire::Opcode::kEndpointResponse) return take_response(w, frame, f);
   if (f.bth.opcode != wire::Opcode::kEndpointRequest) return DropReason::kUnknownQp;
-  // An encapsulated request needs a segment list back that only its sender's peer knows.
-  if (f.encapsulated) return DropReason::kEncapsulation;
+  // An encapsulated request needs a segment list back, which we have only for those we have QPs with.
+  PeerLink* const link = f.encapsulated ? link_to(w, plane, frame, f) : nullptr;
+  const path::EvEntry* const ev =
+      link != nullptr ? next_ev(*link, static_cast<std::uint8_t>(plane)) : nullptr;
   wire::EndpointRequestView request;
   const DropReason r = decode_endpoint_request(frame, f, request);
   if (r != DropReason::kNone) return r;
@@ -187,7 +197,9 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
   // Not answered when it could not be noted: the peer says it again (D19).
   if (request.op == wire::EndpointOp::kPortStatusUpdate && !note_port_status(w, plane, frame, f, request))
     return DropReason::kControlShare;
-  const auto path = reply_path(w, frame, f);
+  if (f.encapsulated && ev == nullptr) return DropReason::kEncapsulation;
+  const Result<wire::HeaderTemplate> path =
+      link != nullptr ? link->templates[plane] : reply_path(w, frame, f);
   if (!path) return DropReason::kEncapsulation;
   if (w.ports[plane].stage.control_room() == 0) return DropReason::kControlShare;
   rte_mbuf* m = take_control_mbuf(w);
@@ -196,6 +208,7 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
   wire::SendMeta meta;
   meta.tos = w.nic.dscp.tos(wire::DscpClass::kControl);
   meta.ev = {f.udp_sport, f.flow_label, nullptr};
+  if (ev != nullptr) meta.ev = {ev->udp_sport, ev->flow_label, ev->value.data()};
   auto* end = static_cast<std::uint8_t*>(m->buf_addr) + wire::kPayloadOffset;
   const std::uint32_t header_bytes = encode_endpoint_response(*path, meta, response, end);
   stage_control(w, plane, m, header_bytes, wire::seal(*path, end, header_bytes, 0));

@@ -89,6 +89,36 @@ TEST(Silence, AQpMadeWhileAPlaneIsDownKnowsIt) {
   for (unsigned p = 1; p < 4; ++p) EXPECT_FALSE(qp->ev_set().port_usable(static_cast<std::uint8_t>(p)));
 }
 
+// A report goes on as its QPs' data do, so in segments where they are routed by segments; and so does its
+// answer, without which it would be said again every millisecond (D19).
+TEST(Silence, APeersPortThatIsDownIsToldOfInEveryFormat) {
+  for (const auto format :
+       {path::EvFormat::kUdp, path::EvFormat::kStev, path::EvFormat::kSrv6, path::EvFormat::kSrv6Srh}) {
+    SCOPED_TRACE(static_cast<int>(format));
+    Links::down_ports = 0;
+    Wiring s = short_timers();
+    s.link_up = Links::up;
+    s.format = format;
+    s.ipv6 = format != path::EvFormat::kUdp;
+    TwoNics net(s);
+    net.run([] { return false; }, 100);
+    const std::uint64_t told = net.host[1].nic->snapshot(0).port_reports;
+    const transport::Qp* qp = net.host[0].w().qp(net.host[0].qpn);
+    ASSERT_NE(qp, nullptr);
+    Links::down_ports = 1U << net.port(1, 2);
+    net.run([] { return false; }, 2'500);  // 5 ms
+    for (unsigned p = 0; p < 4; ++p) {
+      EXPECT_EQ(qp->ev_set().port_usable(static_cast<std::uint8_t>(p)), p != 2) << "plane " << p;
+    }
+    EXPECT_LE(net.host[1].nic->snapshot(0).port_reports - told, 2U) << "nobody answered";
+    Links::down_ports = 0;
+    net.run([] { return false; }, 2'500);
+    EXPECT_TRUE(qp->ev_set().port_usable(2));
+    TwoNics::expect_conserved(net.host[0]);
+    EXPECT_EQ(net.host[0].nic->snapshot(0).drops.total(), 0U);
+  }
+}
+
 TEST(Silence, APollEveryMillisecondStillLetsTimePass) {
   TwoNics net(short_timers());
   Host& a = net.host[0];
