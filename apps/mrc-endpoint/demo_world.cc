@@ -132,6 +132,7 @@ std::vector<path::EvIndex> DemoWorld::evs_on(std::uint32_t plane, std::uint32_t 
 }
 
 bool DemoWorld::settle() {
+  if (net_ == nullptr) return false;  // set up to nowhere
   bool balanced = true;
   for (auto& nic : nics_) {
     if (nic != nullptr) nic->drain();

@@ -105,8 +105,8 @@ bool Exchange::allowed(const Message& m, bool from_peer) const {
   const bool from_run = (role_ == ExchangeRole::kRun) != from_peer;
   if (std::holds_alternative<Ping>(m)) return state_ != State::kHello || !from_peer;
   if (std::holds_alternative<Hello>(m)) return from_peer && state_ == State::kHello;
-  if (std::holds_alternative<Offer>(m)) return from_run && state_ == State::kOffer;
-  if (std::holds_alternative<Accept>(m)) return !from_run && state_ == State::kOffer;
+  if (std::holds_alternative<Offer>(m)) return from_run && state_ == State::kOffer && !offer_said_;
+  if (std::holds_alternative<Accept>(m)) return !from_run && state_ == State::kOffer && offer_said_;
   if (std::holds_alternative<Ready>(m)) {
     return state_ == State::kSettingUp && !(from_peer ? ready_received_ : ready_sent_);
   }
@@ -119,6 +119,7 @@ bool Exchange::allowed(const Message& m, bool from_peer) const {
 }
 
 void Exchange::advance(const Message& m, bool from_peer) {
+  if (std::holds_alternative<Offer>(m)) offer_said_ = true;
   if (std::holds_alternative<Accept>(m)) state_ = State::kSettingUp;
   if (std::holds_alternative<Ready>(m)) {
     (from_peer ? ready_received_ : ready_sent_) = true;

@@ -73,6 +73,7 @@ class Exchange {
   State state_ = State::kHello;
   Time last_heard_;
   Time next_ping_;
+  bool offer_said_ = false;
   bool ready_sent_ = false, ready_received_ = false;
   bool bye_sent_ = false, bye_received_ = false;
   Hello peer_;

@@ -222,7 +222,8 @@ struct WorkerCore {
   std::uint32_t next_slot = 0;  ///< control thread: the slot given last
   TimerWheel wheel;
   SlotRing ready;
-  SlotRing control;  ///< QPs with control packets
+  Time busy_since = Time::never();  ///< no port has had room for data since then
+  SlotRing control;                 ///< QPs with control packets
   std::vector<std::uint32_t> dirty;
   std::vector<std::uint32_t> completion;
   std::vector<std::unique_ptr<AppDoor>> doors;

@@ -11,6 +11,7 @@ namespace mrc::nic {
 namespace {
 
 /// Packets a QP may send in its turn while others wait.
+constexpr Duration kBusyForLong = milliseconds(1);  ///< no port takes a packet: then D9's timers are begun
 constexpr std::size_t kQuantum = 8;
 
 /// Offers what is staged to the port, or to the worker that owns its queue. Returns packets that left.
@@ -132,8 +133,8 @@ void fill_stash(WorkerCore& w) {
   w.stats.payload_starved += w.stashed == 0 ? 1 : 0;
 }
 
-/// No link is up: the transport gives nothing, but it starts the timer that ends the QP if that lasts (D9).
-void tell_of_dead_planes(WorkerCore& w, transport::PortCredits& credits, Time now) {
+/// Nothing can leave: the transport gives nothing, but it starts the timer that ends a QP if that lasts (D9).
+void tell_of_silence(WorkerCore& w, transport::PortCredits& credits, Time now) {
   std::array<transport::TxDesc, 1> none;
   for (std::size_t turns = w.ready.size(); turns > 0; --turns) {
     QpHome& home = *w.slots[w.ready.pop()];
@@ -146,8 +147,17 @@ void tell_of_dead_planes(WorkerCore& w, transport::PortCredits& credits, Time no
 /// Ready QPs in turn, each with the ports that are still free.
 void send_data(WorkerCore& w, transport::PortCredits& credits, Time now) {
   if (w.ready.empty()) return;
-  if (credits.up_mask == 0) return tell_of_dead_planes(w, credits, now);
-  if (credits.free_mask() == 0) return;
+  if (credits.up_mask == 0) return tell_of_silence(w, credits, now);
+  if (credits.free_mask() == 0) {
+    // Busy for a moment, or for good: a peer that stopped taking packets while its links are up. A QP with
+    // packets under way has timers that end it; for the others such ports are as good as down.
+    if (w.busy_since.is_never()) w.busy_since = now;
+    if (now - w.busy_since < kBusyForLong) return;
+    w.busy_since = now;
+    credits.up_mask = 0;
+    return tell_of_silence(w, credits, now);
+  }
+  w.busy_since = Time::never();
   fill_stash(w);
   std::array<transport::TxDesc, kBurst>& out = w.data_descs;
   for (std::size_t turns = w.ready.size(); turns > 0 && w.stashed > 0 && credits.free_mask() != 0; --turns) {

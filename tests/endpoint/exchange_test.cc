@@ -253,6 +253,20 @@ TEST(Exchange, MessagesOutOfOrderEndIt) {
   EXPECT_TRUE(f.run.failure()) << "only run starts phases";
 }
 
+// The session makes its QPs at the one, and connects them at the other.
+TEST(Exchange, AnOfferComesOnceAndAnAcceptAfterIt) {
+  Ends e;
+  e.deliver();
+  e.serve.on_bytes(encode(sample_offer()) + encode(sample_offer()), e.now);
+  ASSERT_TRUE(e.serve.failure());
+  EXPECT_EQ(e.serve.failure()->message, "the peer sent 'offer' while negotiating");
+  Ends f;
+  f.deliver();
+  f.run.on_bytes(encode(Accept{sample_offer()}), f.now);
+  ASSERT_TRUE(f.run.failure());
+  EXPECT_EQ(f.run.failure()->message, "the peer sent 'accept' while negotiating");
+}
+
 TEST(Exchange, AnEndlessLineIsBounded) {
   Exchange serve(ExchangeRole::kServe, "s", kTimeout, Time{1});
   const std::string chunk(65536, 'x');

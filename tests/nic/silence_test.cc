@@ -74,6 +74,36 @@ TEST(Silence, APostWhileAllPlanesAreDownIsSentWhenOneComesBack) {
   EXPECT_EQ(done[0].status, WcStatus::kSuccess);
 }
 
+struct Stopped {  // a peer that takes nothing more: its rings are full, the links are up
+  static inline bool on = false;
+  static std::uint16_t tx(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    return on ? std::uint16_t{0} : rte_eth_tx_burst(port, queue, pkts, n);
+  }
+};
+
+TEST(Silence, PostsBehindPortsThatStayFullEndAsWell) {
+  Links::down_ports = 0;
+  Stopped::on = false;
+  Wiring s = short_timers();
+  s.tx_tap = {Stopped::tx, nullptr};
+  TwoNics net(s);
+  Host& a = net.host[0];
+  const std::uint32_t second = net.add_pair()[0];
+  Stopped::on = true;
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 1 << 20)), PostStatus::kOk);
+  std::vector<Completion> done;
+  ASSERT_TRUE(net.run([&] { return net.drain_cq(a, done) != 0; }));
+  EXPECT_EQ(done[0].status, WcStatus::kRetryExcErr);
+  // All stages are full of the first QP's packets.
+  ASSERT_EQ(a.w().post_send(second, a.source_keys.lkey, TwoNics::write(a, net.host[1], 2, 0, 64)),
+            PostStatus::kOk);
+  std::array<Completion, 1> other;
+  ASSERT_TRUE(net.run([&] { return a.w().poll_cq(second, other) != 0; })) << "it waits for ever";
+  EXPECT_EQ(other[0].wr_id, 2U);
+  EXPECT_EQ(other[0].status, WcStatus::kRetryExcErr);
+  Stopped::on = false;
+}
+
 TEST(Silence, AQpMadeWhileAPlaneIsDownKnowsIt) {
   Links::down_ports = 0;
   Wiring s = short_timers();
