@@ -152,6 +152,11 @@ Result<void> check_endpoint(const EndpointConfig& c) {
   for (const auto check : {check_planes, check_ev, check_workload}) {
     if (Result<void> r = check(c); !r) return r;
   }
+  if (c.cc.mode == CcMode::kFixed) {
+    const Result<void> r =
+        check_window(c.cc.send_test, c.cc.window_bytes, c.qp.policy.use_timestamps, c.qp.attr.path_mtu);
+    if (!r) return r;
+  }
   return check_dscp(c.dscp);
 }
 

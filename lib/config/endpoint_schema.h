@@ -3,8 +3,11 @@
 // form. Loader, printer and `--help-config` all run over these functions.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "config/endpoint_config.h"
 #include "config/schema.h"
+#include "wire/sizes.h"
 
 namespace mrc::config {
 
@@ -24,6 +27,17 @@ inline constexpr Name<EvMode> kEvModes[] = {
     {"auto", EvMode::kAuto}, {"explicit", EvMode::kExplicit}, {"generated", EvMode::kGenerated}};
 inline constexpr Name<CcMode> kCcModes[] = {{"fixed", CcMode::kFixed}};
 inline constexpr Name<cc::SendTest> kSendTests[] = {{"mrc", cc::SendTest::kMrc}, {"uet", cc::SendTest::kUet}};
+
+/// UET's send test lets no packet out that is larger than the window (D2): where that is smaller than a full
+/// packet, nothing is ever sent and no timer runs (I3).
+inline Result<void> check_window(cc::SendTest test, std::uint64_t window_bytes, bool timestamps,
+                                 std::uint32_t pmtu) {
+  const std::uint32_t full = wire::write_nominal_bytes(wire::Opcode::kWriteLastImm, timestamps, pmtu);
+  if (test == cc::SendTest::kMrc || window_bytes >= full) return {};
+  return Error{fmt::format(
+      "cc.window: {} holds no packet of {} bytes, so that send_test uet never sends; raise it or use mrc",
+      window_bytes, full)};
+}
 inline constexpr Name<WorkloadKind> kWorkloads[] = {{"write_bw", WorkloadKind::kWriteBw},
                                                     {"write_lat", WorkloadKind::kWriteLat},
                                                     {"write_imm", WorkloadKind::kWriteImm}};

@@ -118,7 +118,13 @@ Result<void> check_faults(const Scenario& s) {
   return {};
 }
 
-// 1.6 of UET's switch settings, in bandwidth-delay products of one plane.
+Result<void> check_cc(const Scenario& s) {
+  if (s.cc.kind != CcKind::kFixed) return {};
+  return config::check_window(s.cc.send_test, s.cc.window_bytes, s.qp.policy.use_timestamps,
+                              s.qp.attr.path_mtu);
+}
+
+// UET's switch settings, in bandwidth-delay products of one plane.
 void fill_queues(Scenario& s) {
   QueueScenario& q = s.queues;
   const double bdp = s.network.link_gbps / 8 * static_cast<double>(s.qp.policy.base_rtt.ns);
@@ -188,7 +194,7 @@ Scenario preset_scenario(Preset preset) {
 Result<void> resolve_scenario(Scenario& s) {
   if (s.qp.mtu_auto) s.qp.attr.path_mtu = kMaxPmtu;  // every link of a simulated network carries it
   s.qp.mtu_auto = false;
-  for (const auto check : {check_network, check_paths, check_hosts, check_faults})
+  for (const auto check : {check_network, check_paths, check_hosts, check_faults, check_cc})
     if (Result<void> r = check(s); !r) return r;
   if (s.qp.policy.base_rtt.ns == 0) s.qp.policy.base_rtt = base_rtt_of(s);
   s.qp.limits.max_mpr = s.qp.attr.mpr;

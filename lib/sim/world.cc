@@ -177,15 +177,18 @@ Result<void> World::make_nscc() {
   link.rate_bps = host_rate_bps(scenario_.network);
   link.base_rtt = policy.base_rtt;
   link.trimming = scenario_.queues.trim;
-  const std::uint32_t nominal = wire::write_nominal_bytes(wire::Opcode::kWriteMiddle, policy.use_timestamps,
-                                                          scenario_.qp.attr.path_mtu);
+  const auto largest =
+      scenario_.workload.with_immediate ? wire::Opcode::kWriteLastImm : wire::Opcode::kWriteMiddle;
+  const std::uint32_t nominal =
+      wire::write_nominal_bytes(largest, policy.use_timestamps, scenario_.qp.attr.path_mtu);
   link.mtu_bytes = c.mtu_bytes != 0 ? c.mtu_bytes : nominal;
   link.mss_bytes = c.mss_bytes;
   auto params = cc::derive_nscc(
       link, c.variant == NsccVariant::kHtsim ? cc::NsccChoices::htsim() : cc::NsccChoices::uet());
   if (!params) return params.error();
   nscc_ = *params;
-  // The floor of the window takes a whole packet, whatever MTU the formulas have.
+  // The floor of the window takes the largest packet, whatever MTU the formulas have (I3 with UET's send
+  // test).
   nscc_.mtu_bytes = std::max(nscc_.mtu_bytes, nominal);
   if (c.max_cwnd_bytes != 0) nscc_.max_cwnd_bytes = static_cast<std::int64_t>(c.max_cwnd_bytes);
   if (c.target_delay.ns != 0) nscc_.target_delay = c.target_delay;

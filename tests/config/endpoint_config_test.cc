@@ -102,6 +102,11 @@ TEST(EndpointConfig, SaysWhereWhatAndHow) {
       {"ev: {count: 2}\n", "e.yaml:1: ev.count: 2 EVs for 4 planes; each plane needs one at least"},
       {"ev: {mode: explicit}\n",
        "e.yaml:1: ev.values: mode explicit needs the EVs; give a list, or use mode auto"},
+      {"qp: {mtu: 4096}\ncc: {window: 4187, send_test: uet}\n",
+       "e.yaml:2: cc.window: 4187 holds no packet of 4188 bytes, so that send_test uet never sends; raise it "
+       "or use mrc"},
+      {"qp: {mtu: 4096, timestamps: false}\ncc: {window: 4184, send_test: uet}\n", ""},
+      {"cc: {window: 256}\n", ""},
       {"workload: {pin_ev: 500}\n", "e.yaml:1: workload.pin_ev: 500 but there are EVs 0 to 127"},
   };
   for (const auto& [text, want] : cases) EXPECT_EQ(error_of(text), want) << text;

@@ -29,6 +29,8 @@ TEST(Scenario, MistakesAreToldWithLineKeyAndLimit) {
       {"faults: [{kind: down, times: 3}]\n", "repeated faults need for_us"},
       {"slow_links: {number: 1, tier: 1}\n", "network.tiers is 2"},
       {"network: {forwarding: structured}\n", "set paths.format to stev"},
+      {"seed: 1\ncc: {kind: fixed, window: 4187, send_test: uet}\n",
+       "s.yaml:2: cc.window: 4187 holds no packet of 4188 bytes"},
       {"preset: htsim-compt\n", "did you mean 'htsim-compat'?"},
   };
   for (const auto& [text, expected] : cases) {

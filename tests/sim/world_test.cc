@@ -123,6 +123,20 @@ TEST(World, DenylistCoversWhatIsDeadAtTheStart) {
   EXPECT_GT(none.count(none.packets, "rtx"), 0U);
 }
 
+// I3. With UET's send test a packet larger than the window would wait for ever, and no timer would run.
+TEST(World, TheSmallestWindowTakesAFullPacketWithImmediateData) {
+  const char* text =
+      "network: {planes: 1, hosts: 8, hosts_per_t0: 4}\nworkload: {shape: incast, senders: 7, bytes: 1M,\n"
+      "  with_immediate: true}\ncc: {send_test: uet, max_cwnd: 4188}\n";
+  EXPECT_TRUE(run(text).pass()) << to_table(run(text));
+  const auto smaller = load_scenario_text(text, "test", {{"cc.max_cwnd", "4184"}});
+  ASSERT_TRUE(smaller) << smaller.error().message;
+  const auto world = World::create(*smaller);
+  ASSERT_FALSE(world);
+  EXPECT_NE(world.error().message.find("one packet of 4188 bytes"), std::string::npos)
+      << world.error().message;
+}
+
 TEST(World, PeersLearnOfADeadPortWhenToldTo) {
   const char* text =
       "network: {planes: 4, hosts: 4}\nworkload: {bytes: 16M, dst: 3}\n"
