@@ -78,7 +78,7 @@ struct NsccLink {
   std::uint32_t mss_bytes = 0;  ///< 0: mtu_bytes; htsim's gains use the packet without its header
 };
 
-/// Defaults of UET Table 3-82, scaled by the link (1.2): scaling_a = BDP / 150000 B.
+/// Defaults of UET Table 3-82, scaled by the link (6.6): a = BDP / 150000 B.
 [[nodiscard]] Result<NsccParams> derive_nscc(const NsccLink& link, const NsccChoices& choices = {});
 
 }  // namespace mrc::cc

@@ -35,7 +35,7 @@ class FixedWindow {
 enum class SendTest : std::uint8_t { kMrc, kUet };
 
 /// Accounting of D7 around an algorithm. QPs to one destination share one Qpcc; they live on one worker.
-/// inflight is signed: rcvd_bytes is rounded up to 256 B and ACKs reorder.
+/// inflight is signed: what SACKs count comes in steps of 256 B, rounded up, and out of order.
 class Qpcc {
  public:
   using Algorithm = std::variant<FixedWindow, Nscc>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the transport tells a congestion controller. Plain values; bytes are nominal (UDP length + 40, 8.3.1).
+// What the transport tells a congestion controller. Plain values; bytes are nominal (MRC 8.3.1, C25).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace mrc::cc {
 struct AckSignal {
   std::int64_t newly_received_bytes = 0;  ///< from rcvd_bytes, multiple of 256; 0 for an old SACK
   bool marked = false;                    ///< m == SKIP_ONCE
-  std::optional<Duration> rtt;            ///< valid samples only (2.4, D18)
+  std::optional<Duration> rtt;            ///< valid samples only (D18)
   std::uint8_t rcv_cwnd_pen = 0;
   bool restore_cwnd = false;
 };

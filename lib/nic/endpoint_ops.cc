@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets that belong to no QP: Endpoint Requests (MRC 6.5.2, 7.4.8) and neighbour discovery. Answers use the
-// control share; without room they are lost and counted, as on any busy NIC.
+// Packets that belong to no QP: Endpoint Requests (MRC 6.5.2, MRC 7.4.8) and neighbour discovery. Answers use
+// the control share; without room they are lost and counted, as on any busy NIC.
 #include <algorithm>
 #include <cstring>
 #include <mutex>

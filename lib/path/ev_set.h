@@ -30,7 +30,7 @@ enum class EvCause : std::uint8_t {
   kAckTimeout,  ///< local ACK timeout
   kProbeOk,     ///< reliability probe answered with m = 0 or 1 (C13)
   kSpurious,    ///< the transmission given up arrived after all (D9)
-  kRotation,    ///< the cursor met a SKIP and restored it (11.2.2)
+  kRotation,    ///< the cursor met a SKIP and restored it (MRC 11.2.2)
   kController,  ///< MODIFY_EV_STATE
   kFallback,    ///< nothing usable was left
 };
@@ -120,9 +120,9 @@ class EvSet {
     }
     return usable_planes_ != 0 ? EvChoice{} : choose_fallback(now, free_ports, kNoEv);
   }
-  /// The EV for a retransmission: not avoid.ev if there is another, another plane if one is usable, of those
-  /// the one with the newest proof of delivery (D10). kNoEv also while the only other EVs wait for their
-  /// port.
+  /// The EV for a retransmission (D10): never avoid.ev while there is a choice, rather not its plane, and
+  /// among the rest the most recently proven one. kNoEv also while the only other EVs wait for
+  /// their port.
   EvChoice choose_for_retransmission(Time now, std::uint32_t free_ports, Avoid avoid);
   /// An EV on `port` for control traffic (C30, D19): newest proof of delivery, else the usable ones in turn;
   /// if that plane has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one (fallback).
@@ -176,8 +176,8 @@ class EvSet {
   // ev_min_active.
   /// The local port's link.
   void set_port_usable(std::uint8_t port, bool usable);
-  /// Ports on which the peer can be reached, bit p for plane p (7.4.8). A report that leaves no plane whose
-  /// link is up is not believed. Returns the planes that this took out of service.
+  /// Ports on which the peer can be reached, bit p for plane p (MRC 7.4.8). A report that leaves no plane
+  /// whose link is up is not believed. Returns the planes that this took out of service.
   std::uint32_t set_peer_ports(std::uint32_t up_mask);
   /// In service: link up here and there, and not silent.
   [[nodiscard]] bool port_usable(std::uint8_t port) const { return (in_service_ >> port & 1U) != 0; }

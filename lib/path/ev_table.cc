@@ -39,7 +39,7 @@ EvEntry entry_of(EvFormat format, EvOrder order, bool ipv6, const EvValue& value
       e.flow_label = static_cast<std::uint16_t>(index);
       break;
   }
-  if (!ipv6) e.flow_label = 0;  // 5.1: over IPv4 only the source-port half exists
+  if (!ipv6) e.flow_label = 0;  // 5.1: IPv4 has none
   e.entropy = wire::entropy_of(order, e.udp_sport, e.flow_label);
   return e;
 }

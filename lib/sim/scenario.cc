@@ -160,7 +160,7 @@ Scenario preset_scenario(Preset preset) {
   s.preset = preset;
   s.qp.policy.base_rtt = Duration{};  // of the topology, unless set
   s.qp.policy.learn_base_rtt = false;
-  s.qp.attr.timeout = 10;  // D13. 1.05 ms: a repair by timer cannot pass for a fast one
+  s.qp.attr.timeout = 10;  // D13. 1.05 ms: too long to be taken for a repair by SACKs
   if (preset != Preset::kHtsimCompat) return s;
   s.network = {.tiers = 3,
                .planes = 1,

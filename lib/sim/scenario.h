@@ -62,7 +62,7 @@ struct NetworkScenario {
   std::uint32_t max_packets = 0;  ///< 0: enough for every window and queue of the run
 };
 
-/// Output queues. Zeros follow from the bandwidth-delay product of one plane (1.6 of UET's settings).
+/// Output queues. Zeros follow from the bandwidth-delay product of one plane, as UET advises for switches.
 struct QueueScenario {
   std::uint64_t data_bytes = 0;      ///< 0: one plane BDP with trimming, five without
   std::uint64_t last_hop_bytes = 0;  ///< 0: one and a half plane BDP with trimming, five without

@@ -3,6 +3,7 @@
 // PSN.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstdint>
@@ -13,11 +14,12 @@
 #include "transport/bit_ring.h"
 #include "transport/seq.h"
 #include "transport/types.h"
+#include "wire/sizes.h"
 
 namespace mrc::transport {
 
-/// The transmissions of one PSN (D1): the last one in full, of the one before its EV and timestamp.
-/// Time is kept modulo 2^48 ns (3.2 days), more than any interval(k).
+/// The transmissions of one PSN (D1): the last one in full, of the one before its EV and its timestamp, that
+/// is the time modulo 8.39 ms. Time is kept modulo 2^48 ns (3.2 days), more than any interval(k).
 class PsnRecord {
  public:
   void begin(Time now, path::EvIndex ev, std::uint32_t nominal_bytes, std::uint32_t retry_count) {
@@ -25,7 +27,7 @@ class PsnRecord {
     ev_ = ev;
     prev_ev_ = path::kNoEv;
     nominal_ = static_cast<std::uint16_t>(nominal_bytes);
-    transmissions_ = 1;
+    times_ = 1;
     k_cause_ = static_cast<std::uint8_t>(cap_k(retry_count));
   }
   void again(Time now, path::EvIndex ev, std::uint32_t retry_count) {
@@ -33,7 +35,7 @@ class PsnRecord {
     nominal_ = static_cast<std::uint16_t>(nominal_ & ~(kHeld | kReported));
     set_time(now, prev_tick());
     ev_ = ev;
-    if (transmissions_ < 255) ++transmissions_;
+    if (transmissions() < kMostCounted) ++times_;
     k_cause_ = static_cast<std::uint8_t>((k_cause_ & 0xE0U) | cap_k(retry_count));
   }
 
@@ -57,10 +59,16 @@ class PsnRecord {
   [[nodiscard]] path::EvIndex ev() const { return ev_; }
   [[nodiscard]] path::EvIndex prev_ev() const { return prev_ev_; }
   [[nodiscard]] std::uint32_t nominal_bytes() const { return nominal_ & kSizeMask; }
-  [[nodiscard]] unsigned transmissions() const { return transmissions_; }
+  /// Up to 15, then still 15.
+  [[nodiscard]] unsigned transmissions() const { return times_ & 0xFU; }
   [[nodiscard]] unsigned retry_count() const { return k_cause_ & 0x1FU; }
   [[nodiscard]] RtxCause cause() const { return static_cast<RtxCause>(k_cause_ >> 5); }
+  /// Refusals for want of resources in a row (D11), up to 15, then still 15.
+  [[nodiscard]] unsigned resource_nacks() const { return times_ >> 4U; }
   void set_cause(RtxCause cause) {
+    const unsigned in_row =
+        cause == RtxCause::kNackResource ? std::min(resource_nacks() + 1, kMostCounted) : 0;
+    times_ = static_cast<std::uint8_t>(in_row << 4U | transmissions());
     k_cause_ = static_cast<std::uint8_t>((k_cause_ & 0x1FU) | (static_cast<unsigned>(cause) << 5));
   }
 
@@ -73,7 +81,8 @@ class PsnRecord {
   }
 
  private:
-  static constexpr unsigned kSizeMask = 0x1FFF;  // 13 bits: kMaxPmtu + 92 fits
+  static constexpr unsigned kMostCounted = 15;
+  static constexpr unsigned kSizeMask = 0x1FFF;  // 13 bits
   static constexpr unsigned kReported = 0x2000;
   static constexpr unsigned kPrevReported = 0x4000;
   static constexpr std::uint32_t cap_k(std::uint32_t k) { return k < 31 ? k : 31; }
@@ -92,12 +101,13 @@ class PsnRecord {
   path::EvIndex ev_ = path::kNoEv;
   path::EvIndex prev_ev_ = path::kNoEv;
   std::uint16_t nominal_ = 0;
-  std::uint8_t transmissions_ = 0;
+  std::uint8_t times_ = 0;  // transmissions (4 bits), below resource NACKs in a row (4 bits)
   std::uint8_t k_cause_ =
       0;  // retry count at send (5 bits; interval(31) is already capped), why it is sent again
 };
 static_assert(sizeof(PsnRecord) == 16);
-static_assert(kMaxPmtu + 92 <= 0x1FFF, "nominal size must fit its 13 bits");
+static_assert(wire::write_nominal_bytes(wire::Opcode::kWriteLastImm, true, kMaxPmtu) <= 0x1FFF,
+              "nominal size must fit its 13 bits");
 static_assert(kRtxCauses <= 8, "a cause has three bits");
 
 /// The states of D1 as one bit each: SENT (charged), RTX (given up, queued), HELD (given up, waits for D11's

@@ -93,8 +93,8 @@ class Qp {
   void on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& meta) {
     responder_.on_trimmed(packet, meta);
   }
-  /// The payload of a packet with verdict kPlace is in memory: now it may be acknowledged. Each once, in any
-  /// order; a QP that went to ERROR meanwhile ignores it.
+  /// The payload of a packet with verdict kPlace has been copied: a Transport ACK may cover it. Each once, in
+  /// any order; a QP that went to ERROR meanwhile ignores it.
   void placed(Psn psn);
   /// Dynamic MPR (D16): fewer or more blocks of 128 PSNs than the peer may have had outstanding so far, at
   /// least one, at most the attribute mpr_dest. Told by the next SACK. Does nothing without the capability.
@@ -109,7 +109,7 @@ class Qp {
   /// The host was away for `gap` (> base RTT) and is back `now`: all deadlines move by it (D13).
   void on_poll_gap(Time now, Duration gap) { requestor_.on_poll_gap(now, gap); }
   void on_port_change(std::uint8_t port, bool up, Time now) { requestor_.on_port_change(port, up, now); }
-  /// The ports on which the peer says it can be reached, bit p for plane p (7.4.8, D9, D19).
+  /// The ports on which the peer says it can be reached, bit p for plane p (MRC 7.4.8, D9, D19).
   void on_peer_ports(std::uint32_t up_mask, Time now) { requestor_.on_peer_ports(up_mask, now); }
   [[nodiscard]] Wake wake() const;
   /// There is work to send, and only the congestion controller holds it back. With a shared controller news

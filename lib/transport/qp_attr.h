@@ -26,13 +26,13 @@ struct QpAttr {
   Psn sq_psn;
   Psn rq_psn;
   std::uint16_t path_mtu = 4096;
-  std::uint8_t mpr = 8;              ///< as requestor: min(own, peer's MAX_MPR_DEST); 0 is refused
-  std::uint8_t mpr_dest = 8;         ///< as responder
-  std::uint16_t max_wimm = 32;       ///< as requestor: peer's MAX_WIMM_DEST
-  std::uint16_t max_wimm_dest = 32;  ///< as responder
-  std::uint8_t timeout = 16;         ///< T = 1.024 us x 2^timeout, 1..24; 0: no ACK timer (D13)
-  std::uint8_t linear_cnt = 7;       ///< <= 7
-  std::uint8_t exp_cnt = 7;          ///< <= 25; 25: never gives up
+  std::uint8_t mpr = QpLimits().max_mpr;  ///< as requestor: min(own, peer's MAX_MPR_DEST); 0 is refused
+  std::uint8_t mpr_dest = QpLimits().max_mpr_dest;         ///< as responder
+  std::uint16_t max_wimm = QpLimits().max_wimm_dest;       ///< as requestor: peer's MAX_WIMM_DEST
+  std::uint16_t max_wimm_dest = QpLimits().max_wimm_dest;  ///< as responder
+  std::uint8_t timeout = 16;    ///< T = 1.024 us x 2^timeout, 1..24; 0: no ACK timer (D13)
+  std::uint8_t linear_cnt = 7;  ///< <= 7
+  std::uint8_t exp_cnt = 7;     ///< <= 25; 25: never gives up
   bool dynamic_mpr = false;
   bool trim_nack = true;       ///< our responder answers trims with NACKs
   bool trim_nack_dest = true;  ///< the peer's responder does
@@ -61,7 +61,8 @@ enum QpAttrMask : std::uint32_t {
 /// Policies and thresholds: every contested choice of chapter 8 that is the transport's, one named parameter
 /// each.
 struct QpPolicy {
-  Duration base_rtt = microseconds(10);  ///< configured unloaded RTT; reo and retry pacing scale with it
+  Duration base_rtt =
+      path::EvSetConfig().base_rtt;  ///< configured unloaded RTT; reo and retry pacing scale with it
   /// Raise base_rtt to the smallest RTT seen: set too small, ordinary jitter would look like loss (D8). Off
   /// where base_rtt is known exactly (simulator).
   bool learn_base_rtt = true;

@@ -32,7 +32,7 @@ struct QpContext {
     return config;
   }
 
-  /// Own number first, the peer's second: EMU's order (C10).
+  /// Own number first, the peer's second (C10).
   [[nodiscard]] std::uint16_t spdcid() const { return static_cast<std::uint16_t>(qpn); }
   [[nodiscard]] std::uint16_t dpdcid() const { return static_cast<std::uint16_t>(attr.dest_qpn); }
   [[nodiscard]] bool can_receive() const { return state == QpState::kRtr || state == QpState::kRts; }

@@ -83,13 +83,14 @@ std::optional<Error> check_values(const QpAttr& a, std::uint32_t mask, const QpL
                up_to(1, limits.max_wimm_dest) + " (limit max_wimm_dest of this QP)");
   }
   if (has(kAttrTimeout) && a.timeout > RetryClock::kMaxTimeout) {
-    return bad("timeout", a.timeout, "0..24 (1.024 us x 2^timeout; 0: no ACK timer)");
+    return bad("timeout", a.timeout,
+               up_to(0, RetryClock::kMaxTimeout) + " (1.024 us x 2^timeout; 0: no ACK timer)");
   }
   if (has(kAttrRetryCnt) && a.linear_cnt > RetryClock::kMaxLinear) {
-    return bad("linear_cnt", a.linear_cnt, "0..7");
+    return bad("linear_cnt", a.linear_cnt, up_to(0, RetryClock::kMaxLinear));
   }
   if (has(kAttrRetryCnt) && a.exp_cnt > RetryClock::kMaxExp) {
-    return bad("exp_cnt", a.exp_cnt, "0..25 (25: never gives up)");
+    return bad("exp_cnt", a.exp_cnt, up_to(0, RetryClock::kMaxExp) + " (the highest never gives up)");
   }
   return std::nullopt;
 }

@@ -114,7 +114,7 @@ class Requestor {
   void progress(Time now);
 
   // requestor_loss.cc
-  [[nodiscard]] Which which(const PsnRecord& record, std::uint32_t entropy, Tick tick) const;
+  [[nodiscard]] Which which(const PsnRecord& record, const wire::SackView& sack) const;
   [[nodiscard]] Which which_nacked(const PsnRecord& record, std::uint32_t entropy, Tick tick) const;
   void infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now);
   void lose(Seq seq, RtxCause cause, Time now);
@@ -144,6 +144,10 @@ class Requestor {
   [[nodiscard]] bool waiting() const;
   [[nodiscard]] bool only_ack_missing() const;
   [[nodiscard]] Duration interval() const { return ctx_.retry.interval(k_); }
+  /// Bounds waits that double (D11, D14): interval(0), or as D9 bounds its own where there is no ACK timer.
+  [[nodiscard]] Duration longest_wait() const {
+    return ctx_.retry.enabled() ? ctx_.retry.interval(0) : milliseconds(10);
+  }
 
   QpContext& ctx_;
 
@@ -192,8 +196,7 @@ class Requestor {
   Time progress_deadline_ = Time::never();
   Time tail_not_before_;
   Time resource_counted_at_;
-  std::uint32_t resource_run_ = 0;  // consecutive resource NACKs (D11)
-  std::uint32_t probe_run_ = 0;     // probe timer expiries without news
+  std::uint32_t probe_run_ = 0;  // probe timer expiries without news
   std::uint32_t tail_answers_ = 0;
   std::uint8_t tail_probes_due_ = 0;
   std::uint32_t tail_planes_ = 0;    // planes not asked yet by the tail probes that are due

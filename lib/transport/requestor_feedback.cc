@@ -33,7 +33,7 @@ void Requestor::on_sack(const wire::SackView& sack, const wire::RxMeta& meta) {
   const Trigger trigger = sack.pr ? find_probe(sack, meta) : find_trigger(sack, ack, meta);  // D6 rule 2
   note_mark(sack, trigger, now);
 
-  // D6 rule 3: positive facts of every SACK, old or new; they are monotone.
+  // D6 rule 3: what any SACK says to have come has come, however old the SACK.
   received_up_to(cack, now);
   received_word(base, sack.sack_bitmap & window_mask(base, cack_ + 1, next_), now);
   if (!sack.pr) received_word(ack, window_mask(ack, cack_ + 1, next_) & 1, now);
@@ -74,7 +74,7 @@ Requestor::Trigger Requestor::find_trigger(const wire::SackView& sack, Seq ack, 
     return t;
   }
   PsnRecord& record = window_[ack];
-  const Which which_one = which(record, sack.entropy, sack.tx_timestamp);
+  const Which which_one = which(record, sack);
   if (which_one == Which::kNeither) {
     t.ev = record.transmissions() > 1 ? ev_of(sack.entropy) : record.ev();
     return t;
@@ -203,8 +203,9 @@ void Requestor::congestion(const wire::SackView& sack, Seq cack, const Trigger& 
 // peer that counts otherwise leaks the window away.
 void Requestor::resync_share(const wire::SackView& sack, Seq cack) {
   if (cack < cack_) return;  // a Transport ACK is ahead: what only it told of is not in rcvd_bytes yet
-  const bool nothing_above =
-      sack.ooo_count == 0 && sack.sack_bitmap == 0 && (sack.pr || sack.ack_psn_offset <= 0);
+  // A peer's bitmap may begin below cack; a wide window may hold more than its 64 bits show.
+  const std::uint64_t above = sack.sack_bitmap & window_mask(moved(cack, sack.sack_offset), cack + 1, next_);
+  const bool nothing_above = sack.ooo_count == 0 && above == 0 && (sack.pr || sack.ack_psn_offset <= 0);
   const std::int64_t target = nothing_above || share_bytes_ > charged_bytes_ ? charged_bytes_ : share_bytes_;
   ctx_.cc.adjust_inflight(target - share_bytes_);
   share_bytes_ = target;

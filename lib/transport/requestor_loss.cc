@@ -40,12 +40,24 @@ std::size_t reason_index(wire::NackReason reason) {
 }  // namespace
 
 // D12. Of the last two transmissions of a PSN, told apart by the reflected entropy, then by the timestamp.
-Requestor::Which Requestor::which(const PsnRecord& record, std::uint32_t entropy, Tick tick) const {
+// Older ones may have had the same EV: there the timestamp has to agree as well (D18), and without one C41
+// and the number of transmissions must leave no doubt.
+Requestor::Which Requestor::which(const PsnRecord& record, const wire::SackView& sack) const {
   if (record.transmissions() == 1 && record.prev_ev() == path::kNoEv) return Which::kCurrent;
-  const auto same = [&](path::EvIndex ev) { return ev != path::kNoEv && (*ctx_.evs)[ev].entropy == entropy; };
+  const Tick tick = sack.tx_timestamp;
+  const auto same = [&](path::EvIndex ev) {
+    return ev != path::kNoEv && (*ctx_.evs)[ev].entropy == sack.entropy;
+  };
   const bool current = same(record.ev());
   const bool previous = same(record.prev_ev());
-  if (current != previous) return current ? Which::kCurrent : Which::kPrevious;
+  if (current != previous) {
+    if (record.transmissions() > 2) {
+      const bool certain = tick.value() != 0 ? agrees(tick, current ? record.tick() : record.prev_tick())
+                                             : sack.rtx && record.transmissions() == 3;
+      if (!certain) return Which::kNeither;
+    }
+    return current ? Which::kCurrent : Which::kPrevious;
+  }
   if (!current || tick.value() == 0) return Which::kNeither;
   if (agrees(tick, record.tick())) return Which::kCurrent;
   return agrees(tick, record.prev_tick()) ? Which::kPrevious : Which::kNeither;
@@ -116,8 +128,8 @@ void Requestor::on_port_change(std::uint8_t port, bool up, Time now) {
   if (!up) flush_planes(1U << port, Time{}, now);
 }
 
-// The same at the peer's end, as it reports (7.4.8). What left a round trip before the report came arrived
-// while the port was up: it is about to be acknowledged.
+// The same at the peer's end, as it reports (MRC 7.4.8). What left a round trip before the report came
+// arrived while the port was up: it is about to be acknowledged.
 void Requestor::on_peer_ports(std::uint32_t up_mask, Time now) {
   flush_planes(ctx_.ev_set.set_peer_ports(up_mask), now - rtt_.base(), now);
 }
@@ -255,10 +267,9 @@ void Requestor::nack_matched(wire::NackReason reason, Seq seq, Time now) {
     case wire::NackReason::kNoBitmap:
     case wire::NackReason::kNoPktBuffer:
     case wire::NackReason::kNoResource: {
-      // base RTT x 2^n, n = how often it was sent again already; at most interval(0).
-      const unsigned n = std::min(record.transmissions() - 1, 20U);
-      const Duration cap = ctx_.retry.enabled() ? ctx_.retry.interval(0) : milliseconds(10);
-      hold(seq, RtxCause::kNackResource, now + std::min(rtt_.base() * (std::int64_t{1} << n), cap));
+      const unsigned n = record.resource_nacks();  // that came before, in a row
+      hold(seq, RtxCause::kNackResource,
+           now + std::min(rtt_.base() * (std::int64_t{1} << n), longest_wait()));
       if (seq == cack_ + 1 && now - resource_counted_at_ >= rtt_.base()) {
         resource_counted_at_ = now;
         count_retry();
@@ -266,7 +277,7 @@ void Requestor::nack_matched(wire::NackReason reason, Seq seq, Time now) {
       return;
     }
     case wire::NackReason::kPsnOorWindow:
-      hold(seq, RtxCause::kNackWindow, now + (ctx_.retry.enabled() ? interval() : milliseconds(10)));
+      hold(seq, RtxCause::kNackWindow, now + (ctx_.retry.enabled() ? interval() : longest_wait()));
       return;
     case wire::NackReason::kUnexpEvent:
       return;

@@ -93,9 +93,9 @@ inline void Requestor::send_new(Time now, const path::EvChoice& choice, TxDesc& 
   }
 }
 
-// D3. Transport ACKs are owed only for AckReq: a stream that never idles would otherwise fill the send queue
-// or max_wimm and stop. Past half of either limit every eighth of it asks, so that a full queue always
-// contains a request that asked.
+// D3. No Transport ACK comes unasked: without asking, a sender that always has work would come to stand at a
+// full send queue or at max_wimm. Past half of either limit every eighth of it asks, so that a full queue
+// always contains a request that asked.
 inline bool Requestor::ack_wanted(bool more, const TxDesc& sent) const {
   if (!more) return true;
   if (ctx_.cc.wants_ack(full_nominal_bytes_, ctx_.policy.sack_gen_threshold)) return true;  // UET
@@ -116,6 +116,7 @@ std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<Tx
   std::size_t n = 0;
   bool no_ev = false;
   while (more && free_ports != 0 && n < out.size()) {
+    const bool is_repeat = work == Work::kTailRepeat;
     const Seq seq = work == Work::kNew ? next_ : work == Work::kRtx ? rtx_low_ : tail_seq();
     const path::EvChoice choice =
         work == Work::kNew ? ctx_.ev_set.choose(now, free_ports) : choose_again(seq, now, free_ports);
@@ -130,12 +131,12 @@ std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<Tx
     if (--credits.credits[choice.port] == 0) free_ports &= ~(1U << choice.port);
     work = next_work();
     more = work != Work::kNone && permitted(work);
-    desc.a = ack_wanted(more && !choice.fallback, desc);
+    desc.a = is_repeat || ack_wanted(more && !choice.fallback, desc);  // D14 line 13, D3
     if (desc.a) wrs_since_ackreq_ = wimm_since_ackreq_ = 0;
   }
   if (n != 0) note_sent(now, was_unsettled);
   if ((no_ev || (more && credits.up_mask == 0)) && stall_deadline_.is_never()) {
-    // D9. No EV although a port is free. An interval(k) without a send counts as a timer expiry.
+    // D9. No EV although a port is free: each interval(k) that passes so is an expiry of the timer.
     if (ctx_.retry.enabled()) stall_deadline_ = now + interval();
   }
   const bool stalled = work == Work::kNone && rtx_count_ == 0 && sq_.has_unsent() && wimm_limit_reached();
@@ -213,7 +214,7 @@ std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<Con
   return n;
 }
 
-// D14 line 11: over the EV with the newest proof of delivery, on two different planes; one, if only one.
+// D14 line 11: two planes, on each the EV most recently proven; where there is one plane, one probe.
 std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
   std::size_t n = 0;
   while (tail_probes_due_ != 0 && n < out.size() && credits.free_mask() != 0) {

@@ -10,9 +10,8 @@ namespace mrc::transport {
 
 namespace {
 
-constexpr unsigned kProbePlanes = 2;                      // D14 line 11
-constexpr unsigned kMostProbes = 8;                       // at once, for a window that one SACK does not show
-constexpr Duration kLongestProbeWait = milliseconds(10);  // D9's bound, used when there is no ACK timer
+constexpr unsigned kProbePlanes = 2;  // D14 line 11
+constexpr unsigned kMostProbes = 8;   // at once, for a window that one SACK does not show
 
 }  // namespace
 
@@ -111,9 +110,8 @@ void Requestor::check_probe_timer(Time now) {
     tail_probes_due_ = static_cast<std::uint8_t>(std::clamp(shown_by, kProbePlanes, kMostProbes));
     tail_planes_ = ~0U;
     ++probe_run_;
-    const Duration cap = ctx_.retry.enabled() ? ctx_.retry.interval(0) : kLongestProbeWait;
     const unsigned doublings = probe_run_ < 4 ? 0 : std::min(probe_run_ - 3, 30U);
-    wait = std::max(wait, std::min(wait * (std::int64_t{1} << doublings), cap));
+    wait = std::max(wait, std::min(wait * (std::int64_t{1} << doublings), longest_wait()));
   }
   probe_deadline_ = now + wait;
 }

@@ -343,7 +343,8 @@ void Responder::on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta)
   }
 }
 
-// A lost NAK would turn REM_ACCESS into RETRY_EXC at the peer: repeat it, at most once a base RTT (D17).
+// Were the NAK lost, the peer would take an access error for a dead path: repeat it, at most once a base RTT
+// (D17).
 void Responder::in_error(const wire::RxMeta& meta) {
   if (ctx_.state != QpState::kError || !failed_ || meta.arrival < nak_repeat_at_) return;
   nak_due_ = true;

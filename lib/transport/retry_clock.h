@@ -20,7 +20,7 @@ class RetryClock {
       : timeout_(timeout), linear_cnt_(linear_cnt), exp_cnt_(exp_cnt) {}
 
   [[nodiscard]] bool enabled() const { return timeout_ != 0; }
-  /// T for k <= linear_cnt, T x 2^(k - linear_cnt) after, the exponent capped at 24 (C16).
+  /// T while k is at most linear_cnt, then doubling with each k, up to exponent 24 (C16).
   [[nodiscard]] Duration interval(unsigned k) const {
     const unsigned doublings = k > linear_cnt_ ? k - linear_cnt_ : 0;
     const unsigned exponent = timeout_ + doublings < kMaxTimeout ? timeout_ + doublings : kMaxTimeout;

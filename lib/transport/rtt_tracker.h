@@ -25,7 +25,7 @@ class RttTracker {
     return learn_ && seen_ && smallest_ > configured_ ? smallest_ : configured_;
   }
   [[nodiscard]] Duration srtt() const { return srtt_; }
-  /// clamp(1.25 x (largest - smallest of the last 4 base RTTs), base, 4 x base), x 1.5 a spurious loss (D8).
+  /// D8. 1.25 x the spread of the samples of 4 base RTTs, within 1 to 4 of these; grows with spurious losses.
   [[nodiscard]] Duration reo(Time now) const {
     return factor_ == kOne ? allowance_ : allowance_ * factor(now) / kOne;
   }

@@ -29,10 +29,10 @@ class SackWalk {
     } else {
       if (low_ <= cack || low_ > max_rcv) low_ = cack + 1;
       base = low_;
-      // max - 63, so that max_rcv itself is inside (3.5's note); never below cack + 1.
+      // max - 63, so that max_rcv itself is inside (3.5, D5); never below cack + 1.
       if (base + 63 > max_rcv) base = max_rcv >= cack + 64 ? max_rcv - 63 : cack + 1;
     }
-    // From low, not from base: from base the walk would stick at the top and never show an old hole again.
+    // D5. Base may have been moved down: the walk goes on from low, or it would never leave the top.
     low_ += 64;
     return {base, max_rcv == cack ? 0 : received.extract(base)};
   }

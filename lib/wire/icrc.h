@@ -16,8 +16,8 @@
 
 namespace mrc::wire {
 
-/// What routers may change counts as ones: TOS, TTL, checksum; class, flow label, hop limit; UDP checksum;
-/// BTH byte 4. `ip` starts at the (inner) IP header.
+/// What may change on the way counts as ones (1.13): IPv4's TOS, TTL and checksum, IPv6's first word less the
+/// version and its hop limit, UDP's checksum, BTH byte 4. `ip` starts at the (inner) IP header.
 constexpr void mask_variant(std::uint8_t* ip, bool ipv6, std::uint32_t udp_offset) {
   if (ipv6) {
     ip[0] |= 0x0F;

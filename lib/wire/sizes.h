@@ -26,7 +26,7 @@ constexpr std::uint32_t write_udp_bytes(Opcode op, bool ts, std::uint32_t payloa
          pad_bytes(payload_bytes) + kIcrcBytes;
 }
 
-/// Nominal size of a packet (8.3.1, C25): what congestion control charges for it, whatever carries it.
+/// Nominal size of a packet (MRC 8.3.1, C25): what congestion control charges for it, whatever carries it.
 constexpr std::uint32_t nominal_bytes_of_udp(std::uint32_t udp_bytes) {
   return udp_bytes + 40;
 }

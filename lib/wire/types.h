@@ -138,7 +138,7 @@ struct WriteView {
   std::uint32_t immdt = 0;          ///< valid for has_immediate(opcode)
   std::uint32_t payload_bytes = 0;  ///< carried by this packet: all bytes after the headers less BTH.pad
   std::uint32_t pad_bytes = 0;      ///< BTH.pad
-  std::uint32_t nominal_bytes = 0;  ///< UDP length + 40 (8.3.1, C25)
+  std::uint32_t nominal_bytes = 0;  ///< UDP length + 40 (MRC 8.3.1, C25)
   bool tsr = false;                 ///< timestamp resolution bit of TSETH; 0 = 128 ns
   friend bool operator==(const WriteView&, const WriteView&) = default;
 };

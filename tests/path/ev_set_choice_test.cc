@@ -97,7 +97,7 @@ TEST(Choice, OneEvServesAlways) {
   EXPECT_EQ(set.choose(at_us(9), 0).ev, kNoEv);
 }
 
-TEST(Choice, SkipCostsOneTurn) {  // D10, 11.2.2
+TEST(Choice, SkipCostsOneTurn) {  // D10, MRC 11.2.2
   EvSet set(table_of(8, 1), {}, 1);
   choose_n(set, 8);
   set.on_mark(5, EvMark::kSkipOnce, at_us(1));

@@ -301,7 +301,7 @@ Scenario build(std::uint64_t seed, Rng rng, Kind kind) {
   if (rng.chance(0.2))
     s.policy.ev.active_evs = static_cast<std::uint32_t>(rng.between(s.policy.ev.ev_min_active, s.evs));
 
-  // counters that wrap (C23; 8.3.1): often just below
+  // counters that wrap (C23; MRC 8.3.1): often just below
   s.policy.first_msn = Msn{0xFFFFU - static_cast<std::uint32_t>(rng.below(rng.chance(0.5) ? 40 : 65536))};
   s.policy.first_rqmsn = Rqmsn{0xFFFFU - static_cast<std::uint32_t>(rng.below(rng.chance(0.5) ? 20 : 65536))};
   s.policy.first_rcvd_bytes =

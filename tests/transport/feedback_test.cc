@@ -90,7 +90,7 @@ TEST(Feedback, FarBaseTouchesNothing) {
   EXPECT_EQ(s.qp.charged_bytes(), all);
 }
 
-// D6. Processing a SACK twice equals once, counters apart.
+// D6. A SACK that comes twice changes nothing the second time but counters.
 TEST(Feedback, SackTwiceEqualsOnce) {
   Sender s(small_packets());
   s.post(10 * 1024);
@@ -136,6 +136,45 @@ TEST(Feedback, MarkHitsTheTransmissionThatArrived) {
   s.sack(sack);
   EXPECT_EQ(s.qp.ev_set().state(again[0].ev), path::EvState::kAssumedBad);
   EXPECT_EQ(s.qp.ev_set().state(out[4].ev), path::EvState::kGood);
+}
+
+// D18, C41. Three transmissions over EVs a, b, a: a late SACK of the first one is not taken for one of the
+// third, whose send time would blame packets that left in between. With timestamps, and without them by rtx.
+TEST(Feedback, ALateSackOfAnOldTransmissionIsNotTakenForTheLastOnTheSameEv) {
+  for (const bool timestamps : {true, false}) {
+    PairConfig config = small_packets();
+    config.evs = 2;
+    config.planes = 1;
+    config.policy.use_timestamps = timestamps;
+    Sender s(config);
+    s.post(20 * 1024);
+    const auto first = s.send(1);
+    s.nack(first[0], wire::NackReason::kTrimmedLasthop);
+    s.wait(microseconds(15));
+    const auto second = s.send(1);
+    const auto others = s.send(3);
+    ASSERT_EQ(others.size(), 3U);
+    s.nack(second[0], wire::NackReason::kTrimmedLasthop);
+    s.wait(microseconds(15));
+    const auto third = s.send(1);
+    ASSERT_EQ(third.size(), 1U);
+    ASSERT_EQ(third[0].psn, first[0].psn);
+    ASSERT_EQ(third[0].ev, first[0].ev);
+    ASSERT_NE(second[0].ev, first[0].ev);
+    s.wait(microseconds(1));
+    auto late = first[0];
+    if (!timestamps) late.tx_timestamp = Tick{0};
+    s.sack(s.sack_for(late, first[0].psn));  // bits of the others are 0
+    EXPECT_EQ(s.qp.ev_set().counters().assumed_bad, 0U)
+        << "blames packets of 16 us ago by a trigger of 31 us ago";
+    EXPECT_FALSE(s.send(1)[0].rtx);
+
+    // The SACK of the third itself does judge them.
+    auto good = third[0];
+    if (!timestamps) good.tx_timestamp = Tick{0};
+    s.sack(s.sack_for(good, first[0].psn));
+    EXPECT_TRUE(s.send(1)[0].rtx);
+  }
 }
 
 // C32. The reserved m = 3 counts as 0.
@@ -206,6 +245,25 @@ TEST(Feedback, ResyncForgivesAPeerThatCountsLess) {
     } else {
       EXPECT_GE(s.qp.inflight_share_bytes(), 100 * 8 - 255);
     }
+  }
+}
+
+// The same for one that counts more, which would leave congestion control without effect; its bitmap may
+// begin at or below cack (C19): ones there are no news.
+TEST(Feedback, ResyncCorrectsAPeerThatCountsMore) {
+  PairConfig config = small_packets();
+  Sender s(config);
+  s.post(20 * 1024);
+  const auto out = s.send();
+  for (int i = 0; i < 20; ++i) {
+    s.wait(microseconds(1));
+    s.bytes += 2 * static_cast<std::uint64_t>(size_of(out[static_cast<std::size_t>(i)]));
+    s.rcvd = RcvdUnits{static_cast<std::uint32_t>((s.bytes + 255) >> 8)};
+    auto sack = s.sack_for(out[static_cast<std::size_t>(i)], out[static_cast<std::size_t>(i)].psn);
+    sack.sack_offset = -7;
+    sack.sack_bitmap = 0xFF;
+    s.sack(sack);
+    EXPECT_EQ(s.qp.inflight_share_bytes(), s.qp.charged_bytes());
   }
 }
 

@@ -100,6 +100,23 @@ TEST_F(Nack, ResourceDelayDoubles) {
   }
 }
 
+// What else happened to the packet does not count: only resource NACKs in a row do.
+TEST_F(Nack, ResourceDelayDoesNotGrowWithTrims) {
+  TxDesc packet = out[5];
+  for (int n = 0; n < 9; ++n) {
+    s.nack(packet, n == 4 ? NackReason::kNoBitmap : NackReason::kTrimmedLasthop);
+    s.wait(n == 4 ? microseconds(10) : nanoseconds(200));
+    s.tick();
+    const auto again = retransmitted();
+    ASSERT_EQ(again.size(), 1U) << n;
+    packet = again[0];
+  }
+  s.nack(packet, NackReason::kNoPktBuffer);
+  s.wait(microseconds(10));
+  s.tick();
+  EXPECT_EQ(retransmitted().size(), 1U) << "waits longer than one base RTT";
+}
+
 // Counted for cack + 1, at most once a base RTT.
 TEST_F(Nack, ResourceNackOfTheOldestCounts) {
   s.nack(out[0], NackReason::kNoResource);

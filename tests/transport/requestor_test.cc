@@ -217,7 +217,7 @@ TEST(Requestor, ClassFollowsThePeersTrimNack) {
   EXPECT_EQ(without.send().at(0).dscp, wire::DscpClass::kNoTrim);
 }
 
-// D3. The last packet before the sender goes idle asks; none before it does.
+// D3. What leaves last asks, nothing before it.
 TEST(Requestor, AckReqBeforeIdle) {
   Sender s(with_mtu(1024));
   s.post(8 * 1024);

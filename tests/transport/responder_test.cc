@@ -283,7 +283,7 @@ TEST(Responder, ControlWaitsForCredits) {
   EXPECT_FALSE(r.qp.wake().control_ready);
 }
 
-// D5. If that port is down, the next plane.
+// D5. Another plane when that port is down.
 TEST(Responder, ControlLeavesOnThePlaneOfItsTrigger) {
   Receiver r;
   r.write(r.only(0), 2, true);

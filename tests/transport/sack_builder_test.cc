@@ -60,7 +60,7 @@ TEST(SackWalk, ShowsAnOldHoleAgainWhileTheWindowGrows) {
   EXPECT_GE(shown, 5);
 }
 
-// I6. In any W/64 + 1 consecutive SACKs every PSN of (cack, max_rcv] is covered.
+// I6. W/64 + 1 SACKs in a row show every PSN above cack up to max_rcv.
 TEST(SackWalk, CoversEverythingWithinOneRound) {
   Rng rng(3);
   for (int run = 0; run < 500; ++run) {

@@ -50,6 +50,30 @@ TEST(Tail, LostTransportAckIsRepairedByARepeat) {
   EXPECT_TRUE(s.qp.wake().deadline.is_never());
 }
 
+// The repeat asks for the acknowledgement whatever may follow it.
+TEST(Tail, ARepeatAsksAlsoWhenThereIsNewWork) {
+  Sender s(config_1k());
+  s.post(3 * 1024);
+  const auto out = s.send();
+  s.wait(microseconds(10));
+  s.count(out);
+  s.sack(s.sack_for(out[2], out[2].psn));
+  for (int i = 0; i < 4 && !s.qp.wake().tx_ready; ++i) {
+    s.now = s.qp.wake().deadline;
+    s.tick();
+    for (const ControlDesc& probe : s.control()) {
+      s.wait(microseconds(10));
+      s.answer(probe, out[2].psn);
+    }
+  }
+  s.post(20 * 1024);
+  const auto again = s.send(4);
+  ASSERT_EQ(again.size(), 4U);
+  EXPECT_EQ(again[0].psn, out[2].psn);
+  EXPECT_TRUE(again[0].rtx && again[0].a);
+  EXPECT_FALSE(again[1].rtx || again[1].a);
+}
+
 // The same with a responder that answers no probe: the timer repeats.
 TEST(Tail, LostTransportAckIsRepairedByTheTimer) {
   PairConfig config = config_1k();
