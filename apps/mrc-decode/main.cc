@@ -4,10 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cctype>
+#include <charconv>
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/printable.h"
+#include "base/shell_quoted.h"
 #include "report/capture_reader.h"
 #include "report/packet_fields.h"
 #include "report/say.h"
@@ -15,6 +19,7 @@
 namespace {
 
 using mrc::Error;
+using mrc::printable;
 using mrc::Result;
 using mrc::report::CapturedPacket;
 using mrc::report::CaptureInterface;
@@ -26,11 +31,12 @@ using Json = nlohmann::ordered_json;
 
 enum ExitCode : int { kAllFine = 0, kSomePacketBad = 1, kUsageOrFile = 2 };
 
+/// {0}: what was typed to get here.
 constexpr const char* kFirstCommand =
     "mrc-decode: nothing to decode. A first command that works (a Transport ACK from its IP header on):\n\n"
-    "  mrc-decode --ip-hex "
+    "  {0} --ip-hex "
     "45b8003000004000401126030a0000020a000001c0de12b7001c0000d100ffff000000a1000004561f000008a2561d2d\n\n"
-    "or a capture:  mrc-decode FILE.pcapng [--json]     All options:  mrc-decode --help\n";
+    "or a capture:  {0} FILE.pcapng [--json]     All options:  {0} --help\n";
 
 struct Options {
   std::vector<std::string> files;
@@ -77,7 +83,8 @@ Result<std::vector<std::uint8_t>> parse_hex(const char* option, const std::strin
     const auto c = static_cast<unsigned char>(text[i]);
     if (std::isspace(c) != 0 || c == ':') continue;
     if (std::isxdigit(c) == 0) {
-      return Error{fmt::format("{}: character {} ('{}') is no hex digit", option, i + 1, text[i])};
+      return Error{fmt::format("{}: character {} ('{}') is no hex digit", option, i + 1,
+                               printable(std::string_view(&text[i], 1)))};
     }
     const int digit = std::isdigit(c) != 0 ? c - '0' : std::tolower(c) - 'a' + 10;
     if (high < 0) {
@@ -128,7 +135,7 @@ class Printer {
       where.update(to_json(packet));
       if (foreign && in_capture) where["not_mrc"] = true;
       if (options_.explain_icrc && packet.icrc) where["icrc"]["masked"] = hex_of(icrc_input(packet));
-      mrc::report::say(stdout, "{}\n", where.dump(-1, ' ', false, Json::error_handler_t::replace));
+      mrc::report::say(stdout, "{}\n", where.dump(-1, ' ', true, Json::error_handler_t::replace));
       return;
     }
     if (packet.verdict == Verdict::kFine || packet.verdict == Verdict::kBadIcrc) {
@@ -193,7 +200,7 @@ Result<void> decode_capture_packet(const CapturedPacket& packet, const CaptureIn
     return Error{fmt::format(
         "{}: byte {}: link type {} of packet {} is not understood; Ethernet (1), raw IP (101, 228, "
         "229) and Linux cooked (113, 276) are",
-        file, packet.file_offset, interface.link_type, packet.number)};
+        printable(file), packet.file_offset, interface.link_type, packet.number)};
   }
   const std::size_t skip = std::min(start->skip_bytes, packet.bytes.size());
   auto decoded = mrc::report::decode_any(packet.bytes.subspan(skip),
@@ -205,7 +212,7 @@ Result<void> decode_capture_packet(const CapturedPacket& packet, const CaptureIn
   std::string title = fmt::format("packet {}  {}", packet.number, time_text(packet.time_ns));
   if (!interface.name.empty()) {
     where["interface_name"] = interface.name;
-    title += "  " + interface.name;
+    title += "  " + printable(interface.name);
   }
   if (packet.direction != mrc::report::Direction::kUnknown) {
     where["direction"] = kDirection[static_cast<int>(packet.direction)];
@@ -215,7 +222,7 @@ Result<void> decode_capture_packet(const CapturedPacket& packet, const CaptureIn
   title += fmt::format("  {} bytes", packet.original_bytes);
   if (!packet.comment.empty()) {
     where["comment"] = packet.comment;
-    title += fmt::format("  [{}]", packet.comment);
+    title += fmt::format("  [{}]", printable(packet.comment));
   }
   printer.print(decoded, std::move(where), title, true);
   return {};
@@ -251,6 +258,22 @@ int decode_hex(const char* option, const std::string& text, PacketStart start,
   return kAllFine;
 }
 
+/// Thrown errors are CLI11's, which names the option.
+std::vector<std::uint16_t> parse_ports(const std::string& text) {
+  std::vector<std::uint16_t> ports;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), port);
+    if (error != std::errc{} || end != word.data() + word.size() || port == 0)
+      throw CLI::ValidationError("--ports", fmt::format("'{:.40}' is no port, 1 to 65535", word));
+    ports.push_back(port);
+  }
+  if (ports.empty() || ports.size() > 2)
+    throw CLI::ValidationError("--ports", fmt::format("'{:.40}': give one or two, like 4791,4971", text));
+  return ports;
+}
+
 int run(const Options& o) {
   const auto options = decode_options(o);
   if (!options) return fail(options.error());
@@ -277,13 +300,18 @@ int run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 1) {
-    mrc::report::say(stderr, "{}", kFirstCommand);
+  const std::string program = argc > 0 && argv[0][0] != '\0' ? mrc::shell_quoted(argv[0]) : "mrc-decode";
+  const auto first_command = [&program] {
+    mrc::report::say(stderr, fmt::runtime(kFirstCommand), program);
     return kUsageOrFile;
-  }
+  };
+  if (argc <= 1) return first_command();
   Options o;
   CLI::App app{
       "Shows MRC packets: from pcap and pcapng files (- is standard input) or from hex.\n"
+      "Text shows the ICRC as its four bytes stand in the packet; JSON as the number, whose least "
+      "significant byte "
+      "comes first there.\n"
       "Exit code: 0 all fine, 1 a packet is malformed or its ICRC is wrong, 2 usage or file error."};
   app.add_option("FILE", o.files, "Captures, pcap or pcapng");
   app.add_option("--ip-hex", o.ip_hex, "A packet from its outermost IP header on, ICRC included");
@@ -293,29 +321,34 @@ int main(int argc, char** argv) {
   app.add_option("--ev-order", o.ev_order, "Which EV half is in the UDP source port (C7): B high, A low")
       ->check(CLI::IsMember({"A", "B"}))
       ->capture_default_str();
-  app.add_option("--ports", o.ports, "UDP destination ports of MRC, one or two")
-      ->delimiter(',')
-      ->expected(1, 2)
-      ->check(CLI::Range(1, 65535))
-      ->capture_default_str();
+  // One word, so that a FILE may follow.
+  app.add_option_function<std::string>(
+         "--ports", [&o](const std::string& text) { o.ports = parse_ports(text); },
+         "UDP destination ports of MRC, one or two: 4791,4971")
+      ->default_str("4791,4971");
   app.add_option("--dscp", o.dscp,
                  "Six DSCP numbers: no-trim,trimmable,retransmission,trimmed,trimmed-lasthop,control "
                  "(default 0,4,8,12,16,46)")
       ->delimiter(',')
       ->expected(6)
+      ->allow_extra_args(false)
       ->check(CLI::Range(0, 63));
   app.add_flag("--no-ip-checksum", o.no_ip_checksum,
                "Ignore IPv4 checksums (captures made before a NIC filled them in)");
   app.set_version_flag("--version", "mrc-decode " MRC_VERSION);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    mrc::report::say(stdout, "{}", app.help());
+    return kAllFine;
+  } catch (const CLI::CallForVersion& e) {
+    mrc::report::say(stdout, "{}\n", e.what());
+    return kAllFine;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kAllFine : kUsageOrFile;
-  }
-  if (o.files.empty() && o.ip_hex.empty() && o.ib_hex.empty()) {
-    mrc::report::say(stderr, "{}", kFirstCommand);
+    mrc::report::say(stderr, "mrc-decode: {}\nTry '{} --help'.\n", e.what(), program);
     return kUsageOrFile;
   }
+  if (o.files.empty() && o.ip_hex.empty() && o.ib_hex.empty()) return first_command();
   const int code = run(o);
   if (mrc::report::delivered(stdout)) return code;
   mrc::report::say(stderr,

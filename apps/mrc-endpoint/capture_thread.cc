@@ -24,7 +24,7 @@ Result<std::unique_ptr<CaptureThread>> CaptureThread::start(nic::Nic& nic, const
   }
   Result<report::CaptureWriter> writer = report::CaptureWriter::create(path, interfaces, "mrc-endpoint");
   if (!writer) return writer.error();
-  std::unique_ptr<CaptureThread> t(new CaptureThread(nic, *std::move(writer), drops_only));
+  std::unique_ptr<CaptureThread> t(new CaptureThread(nic, *std::move(writer), path, drops_only));
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   t->epoch_offset_ns_ =
       std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count() - nic::TscClock().now().ns;

@@ -28,15 +28,19 @@ class CaptureThread {
   /// Ends the thread and closes the file. Errors: what a write said.
   Result<void> finish();
   [[nodiscard]] std::uint64_t packets() const { return writer_.packets(); }
+  /// Not in the file because of a failed write. After finish().
+  [[nodiscard]] std::uint64_t lost() const { return writer_.lost(); }
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  CaptureThread(nic::Nic& nic, report::CaptureWriter writer, bool drops_only)
-      : nic_(nic), writer_(std::move(writer)), drops_only_(drops_only) {}
+  CaptureThread(nic::Nic& nic, report::CaptureWriter writer, std::string path, bool drops_only)
+      : nic_(nic), writer_(std::move(writer)), path_(std::move(path)), drops_only_(drops_only) {}
   void loop();
   std::size_t drain();
 
   nic::Nic& nic_;
   report::CaptureWriter writer_;
+  const std::string path_;
   const bool drops_only_;
   std::int64_t epoch_offset_ns_ = 0;  ///< Nic time to time since 1970
   std::vector<nic::CaptureRecord> batch_;

@@ -72,7 +72,8 @@ void Console::progress(const SessionProgress& p, Time now) {
     const auto rate = static_cast<double>(report::delta(messages, last_messages_)) / s;
     const std::string line = fmt::format("{}  {} messages  {:.0f}/s  {:.2f} Gb/s", phase, messages, rate,
                                          rate * static_cast<double>(p.size_bytes) * 8 / 1e9);
-    report::say(stderr, fmt::runtime(terminal_ ? "\r{:<78}" : "{}\n"), line);
+    if (terminal_) std::fputc('\r', stderr);
+    report::say(stderr, fmt::runtime(terminal_ ? "{:<78}" : "{}\n"), line);
     std::fflush(stderr);
     line_open_ = terminal_;
   }

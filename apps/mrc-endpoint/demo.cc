@@ -24,7 +24,7 @@ class Traffic {
  public:
   Traffic(DemoWorld& world, const DemoOptions& o)
       : world_(world), forget_(o.forget_message), send_(plan_of(o)), receive_(send_.plan(), world.target()) {
-    receive_.prepare();
+    receive_.prepare_some(~0ULL);
   }
 
   /// Errors: a completion that is not success, a post that is refused for good.

@@ -63,8 +63,11 @@ struct DemoReport {
   [[nodiscard]] bool pass() const;
 };
 
-/// Runs it; EAL is up. Errors: set-up, a QP that failed, no progress for ten seconds. Everything else is in
-/// the checks.
+/// Do the checks mean something with these options? Error: the option, its value, the limit and why.
+Result<void> check_options(const DemoOptions& options);
+
+/// Runs it; EAL is up, the options are checked. Errors: set-up, a QP that failed, no progress for ten
+/// seconds. Everything else is in the checks.
 Result<DemoReport> run_demo(const DemoOptions& options);
 
 /// For people.

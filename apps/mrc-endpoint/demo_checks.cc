@@ -21,6 +21,12 @@ constexpr std::array<const char*, transport::kRtxCauses> kCauseNames = {
 /// was sent meanwhile, one more loss of a retransmission.
 constexpr std::int64_t kRepairRtts = 10;
 
+constexpr std::uint32_t kMinPlanes = 2;
+constexpr std::uint32_t kMinPaths = 4;    // of a plane
+constexpr std::uint32_t kMaxPaths = 128;  // the QP's EVs, by default
+constexpr std::uint64_t kMinBytes = 64ULL << 20;
+constexpr std::uint64_t kMaxBytes = 1ULL << 40;
+
 double micro(Duration d) {
   return static_cast<double>(d.ns) * 1e-3;
 }
@@ -123,7 +129,7 @@ DemoCheck check_random_loss(const DemoReport& r) {
   const double want = n * r.options.loss;
   const double sigma = std::sqrt(want * (1 - r.options.loss));
   const bool ok = n > 0 && std::abs(static_cast<double>(r.lost_at_random) - want) <= 5 * sigma + 1;
-  return {fmt::format("plane {} path {} lost {} % of its packets", r.lossy_plane, r.lossy_path,
+  return {fmt::format("plane {} path {} lost {:.4g} % of its packets", r.lossy_plane, r.lossy_path,
                       100 * r.options.loss),
           fmt::format("{} of {}, {:.1f} +- {:.1f} expected", r.lost_at_random, r.carried_by_lossy_path, want,
                       sigma),
@@ -176,6 +182,45 @@ DemoCheck check_return(const DemoReport& r) {
 bool DemoReport::pass() const {
   return !checks.empty() &&
          std::all_of(checks.begin(), checks.end(), [](const DemoCheck& c) { return c.ok; });
+}
+
+Result<void> check_options(const DemoOptions& o) {
+  constexpr Duration kMinDelay = microseconds(100);
+  constexpr Duration kMaxDelay = milliseconds(5);
+  constexpr double kMaxLoss = 0.1;
+  if (o.planes < kMinPlanes || o.planes > kMaxPlanes) {
+    return Error{fmt::format(
+        "--planes {}: from {} to {}; with one plane there is none to send on while it is in doubt", o.planes,
+        kMinPlanes, kMaxPlanes)};
+  }
+  if (o.paths < kMinPaths || o.planes * o.paths > kMaxPaths) {
+    return Error{fmt::format(
+        "--planes {} --paths {}: from {} paths a plane to {} in all; with fewer the one that dies is a third "
+        "of its "
+        "plane or more, and even shares cannot be told; with more some have none of the QP's {} EVs",
+        o.planes, o.paths, kMinPaths, kMaxPaths, kMaxPaths)};
+  }
+  if (o.delay < kMinDelay || o.delay > kMaxDelay) {
+    return Error{
+        fmt::format("--delay-us {}: from {} to {}; below that a round trip is shorter than the rounds of the "
+                    "one thread that "
+                    "serves both ends, so the repair could not be told in round trips; above it the window "
+                    "is acknowledged "
+                    "so rarely that the demo takes minutes",
+                    o.delay.ns / 1000, kMinDelay.ns / 1000, kMaxDelay.ns / 1000)};
+  }
+  if (o.loss < 0 || o.loss > kMaxLoss) {
+    return Error{
+        fmt::format("--loss-percent {}: from 0 to {}; above that the repair of the dead path is lost too "
+                    "often on the other one",
+                    100 * o.loss, 100 * kMaxLoss)};
+  }
+  if (o.bytes < kMinBytes || o.bytes > kMaxBytes) {
+    return Error{
+        fmt::format("--bytes {}: from {} to {}; with fewer the dead path cannot return while data is left",
+                    o.bytes, kMinBytes, kMaxBytes)};
+  }
+  return {};
 }
 
 Result<void> measure(DemoWorld& world, DemoReport& r) {

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "demo.h"
 #include "ethdev/eal.h"
+#include "program_name.h"
+#include "report/atomic_file.h"
 #include "report/say.h"
 
 namespace mrc::endpoint {
@@ -24,17 +27,46 @@ ExitCode fail(const std::string& message, ExitCode code) {
   return code;
 }
 
-/// Empty: written, or not asked for.
-std::string write_json(const std::string& path, const DemoReport& r) {
-  if (path.empty()) return {};
-  if (path == "-") {
-    report::say(stdout, "{}", to_json(r));
-    return {};
+struct Arguments {
+  DemoOptions demo;
+  std::string json_path;
+};
+
+/// The exit code when there is nothing to run.
+std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a) {
+  DemoOptions& o = a.demo;
+  double delay_us = static_cast<double>(o.delay.ns) * 1e-3;
+  double loss_percent = 100 * o.loss;
+  CLI::App app{
+      "Two endpoints in one process, one QP over all paths; one path dies and returns, another loses "
+      "packets.\n"
+      "What must hold is checked and printed; the exit code is 0 only when all of it does.",
+      program_name() + " demo"};
+  app.add_option("--bytes", o.bytes, "bytes to move, 64MB to 1TB; 512MB, 2GiB ...")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("2GiB");
+  app.add_option("--seed", o.seed, "all randomness")->capture_default_str();
+  app.add_option("--planes", o.planes, "planes, 2 to 16")->check(CLI::Range(0, 1000))->capture_default_str();
+  app.add_option("--paths", o.paths, "paths of each plane, 4 or more; at most 128 in all")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  app.add_option("--delay-us", delay_us, "of each path, one way; 100 to 5000")->capture_default_str();
+  app.add_option("--loss-percent", loss_percent, "of one path; 0 to 10")->capture_default_str();
+  app.add_option("--json", a.json_path, "write the result as JSON to this file; - for standard output");
+  try {
+    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    report::say(stdout, "{}", app.help());
+    return ExitCode::kPass;
+  } catch (const CLI::ParseError& e) {
+    return fail(fmt::format("{}\nTry '{} demo --help'.", e.what(), program_name()), ExitCode::kUsage);
   }
-  std::ofstream out(path);
-  out << to_json(r);
-  out.close();
-  return out ? std::string() : fmt::format("{}: cannot be written", path);
+  if (!(std::abs(delay_us) < 1e9)) delay_us = 0;  // not a number: refused like zero
+  if (std::isnan(loss_percent)) loss_percent = -1;
+  o.delay = nanoseconds(static_cast<std::int64_t>(delay_us * 1000));
+  o.loss = loss_percent / 100;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -89,44 +121,24 @@ std::string to_json(const DemoReport& r) {
 }
 
 ExitCode demo_main(const std::vector<std::string>& args) {
-  DemoOptions o;
-  double delay_us = static_cast<double>(o.delay.ns) * 1e-3;
-  double loss_percent = 100 * o.loss;
-  std::string json_path;
-  CLI::App app{
-      "Two endpoints in one process, one QP over all paths; one path dies and returns, another loses "
-      "packets.",
-      "mrc-endpoint demo"};
-  app.add_option("--bytes", o.bytes, "bytes to move; 512MB, 2GiB ...")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(std::uint64_t{64} << 20, std::uint64_t{1} << 40))
-      ->default_str("2GiB");
-  app.add_option("--seed", o.seed, "all randomness")->capture_default_str();
-  app.add_option("--planes", o.planes, "planes")->check(CLI::Range(1, 16))->capture_default_str();
-  app.add_option("--paths", o.paths, "paths of each plane")->check(CLI::Range(2, 64))->capture_default_str();
-  app.add_option("--delay-us", delay_us, "of each path, one way")
-      ->check(CLI::Range(1.0, 1e5))
-      ->capture_default_str();
-  app.add_option("--loss-percent", loss_percent, "of one path")
-      ->check(CLI::Range(0.0, 50.0))
-      ->capture_default_str();
-  app.add_option("--json", json_path, "write the result as JSON; - for standard output");
-  try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(reversed);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? ExitCode::kPass : ExitCode::kUsage;
+  Arguments a;
+  if (const auto code = parse(args, a)) return *code;
+  if (!a.json_path.empty()) {
+    if (const Result<void> r = report::claim_result_file(a.json_path); !r)
+      return fail("--json " + r.error().message, ExitCode::kUsage);
   }
-  o.delay = nanoseconds(static_cast<std::int64_t>(delay_us * 1000));
-  o.loss = loss_percent / 100;
+  if (const Result<void> r = check_options(a.demo); !r) return fail(r.error().message, ExitCode::kUsage);
   ethdev::EalConfig ec;
   ec.program = "mrc-endpoint";
   auto eal = ethdev::Eal::init(ec);
   if (!eal) return fail(eal.error().message, ExitCode::kUnsupported);
-  auto r = run_demo(o);
+  auto r = run_demo(a.demo);
   if (!r) return fail(r.error().message, ExitCode::kTransport);
-  report::say(stdout, "{}", to_text(*r));
-  if (const std::string e = write_json(json_path, *r); !e.empty()) return fail(e, ExitCode::kUsage);
+  report::say(a.json_path == "-" ? stderr : stdout, "{}", to_text(*r));
+  if (!a.json_path.empty()) {
+    if (const Result<void> w = report::write_file_atomically(a.json_path, to_json(*r)); !w)
+      return fail("--json " + w.error().message, ExitCode::kUsage);
+  }
   return r->pass() ? ExitCode::kPass : ExitCode::kTestFailed;
 }
 

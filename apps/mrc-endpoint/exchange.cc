@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace mrc::endpoint {
@@ -10,6 +11,15 @@ namespace {
 
 /// Messages that the session has not taken yet; a peer that sends more without our answering is flooding.
 constexpr std::size_t kMaxEvents = 4096;
+
+Duration ping_interval(Duration peer_timeout) {
+  return std::min(peer_timeout / 4, Exchange::kPingInterval);
+}
+
+/// Before anything runs the exchange alone watches that it goes on.
+bool has_deadline(Exchange::State s) {
+  return s == Exchange::State::kHello || s == Exchange::State::kOffer || s == Exchange::State::kSettingUp;
+}
 
 const char* name_of(Exchange::State s) {
   switch (s) {
@@ -32,9 +42,22 @@ const char* name_of(Exchange::State s) {
 }  // namespace
 
 Exchange::Exchange(ExchangeRole role, std::string software, Duration peer_timeout, Time now)
-    : role_(role), peer_timeout_(peer_timeout), last_heard_(now), next_ping_(now + peer_timeout / 4) {
-  output_ =
-      encode(Hello{kExchangeVersion, role == ExchangeRole::kServe ? "serve" : "run", std::move(software)});
+    : role_(role),
+      peer_timeout_(peer_timeout),
+      last_heard_(now),
+      next_ping_(now + ping_interval(peer_timeout)),
+      watched_since_(now) {
+  output_ = greeting(role, software);
+}
+
+std::string Exchange::greeting(ExchangeRole role, const std::string& software) {
+  return encode(Hello{kExchangeVersion, role == ExchangeRole::kServe ? "serve" : "run", software});
+}
+
+/// How long a state with a deadline may last.
+Duration Exchange::patience() const {
+  if (state_ == State::kHello) return peer_timeout_;
+  return std::max(kSetUpPatience, peer_timeout_);
 }
 
 void Exchange::on_bytes(std::string_view bytes, Time now) {
@@ -171,14 +194,25 @@ void Exchange::on_time(Time now) {
     return abort(ExitCode::kPeer, fmt::format("the peer has been silent for {:.1f} s (while {})",
                                               static_cast<double>(peer_timeout_.ns) / 1e9, name_of(state_)));
   }
+  if (state_ != watched_) {
+    watched_ = state_;
+    watched_since_ = now;
+  }
+  if (has_deadline(state_) && now >= watched_since_ + patience()) {
+    return abort(ExitCode::kPeer, fmt::format("the peer has not got further than '{}' within {:.1f} s",
+                                              name_of(state_), static_cast<double>(patience().ns) / 1e9));
+  }
   if (now >= next_ping_) {
     output_ += encode(Ping{});
-    next_ping_ = now + peer_timeout_ / 4;
+    next_ping_ = now + ping_interval(peer_timeout_);
   }
 }
 
 Time Exchange::deadline() const {
-  return over() ? Time::never() : earlier(last_heard_ + peer_timeout_, next_ping_);
+  if (over()) return Time::never();
+  const Time silent = earlier(last_heard_ + peer_timeout_, next_ping_);
+  if (state_ != watched_) return Time{};  // on_time() has to see that it changed
+  return has_deadline(state_) ? earlier(silent, watched_since_ + patience()) : silent;
 }
 
 std::string Exchange::take_output() {

@@ -32,9 +32,18 @@ class Exchange {
  public:
   enum class State : std::uint8_t { kHello, kOffer, kSettingUp, kRunning, kClosed, kFailed };
 
-  /// `peer_timeout`: silence after which the peer counts as gone; we ping four times as often. Set-up
-  /// messages have to arrive within it as well.
+  /// `peer_timeout`: silence after which the peer counts as gone; also the time for its hello. We ping four
+  /// times a second or more, as the peer's timeout may be shorter than ours.
   Exchange(ExchangeRole role, std::string software, Duration peer_timeout, Time now);
+  /// The first line of an exchange, for who has to greet before it has an Exchange (set-up takes seconds).
+  static std::string greeting(ExchangeRole role, const std::string& software);
+  /// Longest time between our pings.
+  static constexpr Duration kPingInterval = milliseconds(250);
+  /// From hello to offer, and from there until both are ready: starting DPDK and taking memory. Pings do not
+  /// prolong it.
+  static constexpr Duration kSetUpPatience = seconds(120);
+  /// The hello has been sent by other means.
+  void take_back_greeting() { output_.clear(); }
 
   void on_bytes(std::string_view bytes, Time now);
   /// The connection ended, in the words of the system ("closed by the peer", "Connection reset by peer").
@@ -67,12 +76,15 @@ class Exchange {
   [[nodiscard]] bool allowed(const Message& m, bool from_peer) const;
   void advance(const Message& m, bool from_peer);
   void fail(ExitCode code, std::string message);
+  [[nodiscard]] Duration patience() const;
 
   const ExchangeRole role_;
   const Duration peer_timeout_;
   State state_ = State::kHello;
   Time last_heard_;
   Time next_ping_;
+  State watched_ = State::kHello;  ///< the state that began at watched_since_
+  Time watched_since_;
   bool offer_said_ = false;
   bool ready_sent_ = false, ready_received_ = false;
   bool bye_sent_ = false, bye_received_ = false;

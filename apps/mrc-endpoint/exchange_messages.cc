@@ -7,6 +7,10 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/printable.h"
+#include "config/address_rule.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -18,25 +22,14 @@ struct Bad {
   std::string what;
 };
 
-/// A peer's words reach our terminal: no control characters in them, neither ASCII's nor, in UTF-8, those of
-/// C1.
-std::string printable(std::string s) {
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    const auto c = static_cast<unsigned char>(s[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < s.size() ? s[i + 1] : 0);
-    if (c == 0xC2 && next >= 0x80 && next < 0xA0) s[i] = s[i + 1] = '?';
-    if (c < 0x20 || c == 0x7F) s[i] = '?';
-  }
-  return s;
+/// What is no JSON may be long.
+std::string excerpt(std::string_view s) {
+  return printable(s.substr(0, 60));
 }
 
-/// What is no JSON may be no UTF-8 either.
-std::string printable_ascii(std::string_view s) {
-  std::string out(s.substr(0, 60));
-  for (char& c : out) {
-    if (c < 0x20 || c > 0x7E) c = '?';
-  }
-  return out;
+/// As much as the peer's decoder takes.
+std::string clipped(const std::string& s) {
+  return s.substr(0, kMaxTextBytes);
 }
 
 /// Checked access to the members of one object.
@@ -50,7 +43,7 @@ class Reader {
   T number(const char* key, std::uint64_t hi = std::numeric_limits<T>::max(), std::uint64_t lo = 0) const {
     const Json& v = member(key);
     if (!v.is_number_unsigned())
-      throw Bad{fmt::format("{} is not a whole number: {:.60}", name(key), printable_ascii(v.dump()))};
+      throw Bad{fmt::format("{} is not a whole number: {:.60}", name(key), excerpt(v.dump()))};
     const auto n = v.get<std::uint64_t>();
     if (n < lo || n > hi) throw Bad{fmt::format("{} is {}, allowed are {} to {}", name(key), n, lo, hi)};
     return static_cast<T>(n);
@@ -68,21 +61,19 @@ class Reader {
   [[nodiscard]] double real(const char* key, double hi) const {
     const Json& v = member(key);
     if (!v.is_number() || !(v.get<double>() >= 0) || !(v.get<double>() <= hi)) {
-      throw Bad{
-          fmt::format("{} is not a number from 0 to {}: {:.60}", name(key), hi, printable_ascii(v.dump()))};
+      throw Bad{fmt::format("{} is not a number from 0 to {}: {:.60}", name(key), hi, excerpt(v.dump()))};
     }
     return v.get<double>();
   }
   [[nodiscard]] bool flag(const char* key) const {
     const Json& v = member(key);
     if (!v.is_boolean())
-      throw Bad{fmt::format("{} is not true or false: {:.60}", name(key), printable_ascii(v.dump()))};
+      throw Bad{fmt::format("{} is not true or false: {:.60}", name(key), excerpt(v.dump()))};
     return v.get<bool>();
   }
   [[nodiscard]] std::string text(const char* key) const {
     const Json& v = member(key);
-    if (!v.is_string())
-      throw Bad{fmt::format("{} is not text: {:.60}", name(key), printable_ascii(v.dump()))};
+    if (!v.is_string()) throw Bad{fmt::format("{} is not text: {:.60}", name(key), excerpt(v.dump()))};
     const auto& s = v.get_ref<const std::string&>();
     if (s.size() > kMaxTextBytes)
       throw Bad{fmt::format("{} has {} bytes, at most {}", name(key), s.size(), kMaxTextBytes)};
@@ -180,8 +171,10 @@ Json to_resources(const Offer& o) {
 PlaneAddress plane_from(const Reader& r) {
   const auto ip = IpAddress::parse(r.text("ip"));
   const auto mac = MacAddress::parse(r.text("mac"));
-  if (!ip || ip->is_zero())
-    throw Bad{fmt::format("{} is not an IP address: '{:.60}'", r.name("ip"), r.text("ip"))};
+  if (!ip) throw Bad{fmt::format("{} is not an IP address: '{:.60}'", r.name("ip"), r.text("ip"))};
+  if (const std::string_view why = config::not_a_host(*ip); !why.empty())
+    throw Bad{fmt::format("{} is {}, {}; a plane has the unicast address of one host", r.name("ip"),
+                          ip->to_string(), why)};
   if (!mac || mac->is_zero() || (mac->bytes[0] & 1) != 0) {
     throw Bad{fmt::format("{} is not a unicast MAC address: '{:.60}'", r.name("mac"), r.text("mac"))};
   }
@@ -228,8 +221,11 @@ Offer resources_from(const Reader& r) {
       throw Bad{"addresses: workers differ in their number of planes"};
   }
   if (o.addresses.empty()) throw Bad{"addresses is empty"};
+  std::set<std::uint32_t> qpns;
   for (const Json& q : r.array("qps", kMaxExchangeQps)) {
     o.qps.push_back(qp_from(Reader(q, fmt::format("qps[{}]", o.qps.size())), o.addresses.size()));
+    if (!qpns.insert(o.qps.back().qpn).second)
+      throw Bad{fmt::format("qps[{}].qpn is {}, as another QP's", o.qps.size() - 1, o.qps.back().qpn)};
   }
   if (o.qps.empty()) throw Bad{"qps is empty"};
   return o;
@@ -245,14 +241,17 @@ void from(const Reader& r, Offer& m) {
   m.workload = workload_from(r.object("workload"));
 }
 Json to(const Accept& m) {
-  return to_resources(m.offer);
+  Json j = to_resources(m.offer);
+  j["verify"] = m.offer.workload.verify;
+  return j;
 }
 void from(const Reader& r, Accept& m) {
   m.offer = resources_from(r);
+  m.offer.workload.verify = r.flag("verify");
 }
 
 Json to(const Refuse& m) {
-  return {{"reason", m.reason}};
+  return {{"reason", clipped(m.reason)}};
 }
 void from(const Reader& r, Refuse& m) {
   m.reason = r.text("reason");
@@ -310,7 +309,7 @@ void from(const Reader& r, PhaseDone& m) {
 
 Json to(const PhaseReport& m) {
   return {{"index", m.index}, {"verified", m.verified},         {"messages", m.messages},
-          {"bytes", m.bytes}, {"messages_bad", m.messages_bad}, {"first_bad", m.first_bad}};
+          {"bytes", m.bytes}, {"messages_bad", m.messages_bad}, {"first_bad", clipped(m.first_bad)}};
 }
 void from(const Reader& r, PhaseReport& m) {
   m.index = r.number<std::uint32_t>("index");
@@ -322,7 +321,7 @@ void from(const Reader& r, PhaseReport& m) {
 }
 
 Json to(const Abort& m) {
-  return {{"code", m.code}, {"reason", m.reason}};
+  return {{"code", m.code}, {"reason", clipped(m.reason)}};
 }
 void from(const Reader& r, Abort& m) {
   m.code = r.number<int>("code", 255);
@@ -369,14 +368,14 @@ const char* type_of(const Message& m) {
 std::string encode(const Message& m) {
   Json j = std::visit([](const auto& x) { return to(x); }, m);
   j["type"] = type_of(m);
-  return j.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return j.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 Result<Message> decode(std::string_view line) {
   if (line.size() > kMaxLineBytes) return Error{fmt::format("a line of more than {} bytes", kMaxLineBytes)};
   try {
     const Json j = Json::parse(line, refuse_deep, false);
-    if (j.is_discarded()) return Error{fmt::format("not JSON: '{}'", printable_ascii(line))};
+    if (j.is_discarded()) return Error{fmt::format("not JSON: '{}'", excerpt(line))};
     const Reader r(j, "");
     return decode_as(r.text("type"), r);
   } catch (const Bad& bad) {

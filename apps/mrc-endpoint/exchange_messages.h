@@ -74,6 +74,7 @@ struct Offer {
   std::vector<std::vector<PlaneAddress>> addresses;  ///< [worker][plane]
   std::vector<QpOffer> qps;
 };
+/// `offer.workload.verify`: false when this end will not look at the data (--no-verify); then neither does.
 struct Accept {
   Offer offer;
 };

@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::uint64_t kChunkBytes = 16384;  // stays in the first-level cache between check and poison
 
+constexpr std::uint64_t kPerMessage = 64;  // so that empty messages use budget too
+
 PatternKey key_of(const FlowPlan& plan, std::uint64_t message) {
   PatternKey key = plan.key;
   key.message = message;
@@ -16,11 +18,19 @@ PatternKey key_of(const FlowPlan& plan, std::uint64_t message) {
 
 }  // namespace
 
-void ReceiveFlow::prepare() {
-  if (!plan_.verify) return;
-  for (std::uint32_t slot = 0; slot < plan_.slots; ++slot) {
-    fill_poison(key_of(plan_, slot), 0, target_ + slot * plan_.stride_bytes, plan_.size_bytes);
+std::uint64_t ReceiveFlow::prepare_some(std::uint64_t budget_bytes) {
+  std::uint64_t done = 0;
+  while (!prepared() && done < budget_bytes) {
+    const std::uint64_t n = std::min(plan_.size_bytes - prepared_offset_, kChunkBytes);
+    fill_poison(key_of(plan_, prepared_slots_), prepared_offset_,
+                target_ + prepared_slots_ * plan_.stride_bytes + prepared_offset_, n);
+    prepared_offset_ += n;
+    done += std::max<std::uint64_t>(n, kPerMessage);
+    if (prepared_offset_ < plan_.size_bytes) continue;
+    ++prepared_slots_;
+    prepared_offset_ = 0;
   }
+  return done;
 }
 
 bool ReceiveFlow::announce(std::uint64_t total) {
@@ -44,7 +54,6 @@ void ReceiveFlow::check_chunk(std::uint64_t offset, std::uint64_t n) {
 }
 
 std::uint64_t ReceiveFlow::check_some(std::uint64_t budget_bytes) {
-  constexpr std::uint64_t kPerMessage = 64;  // so that empty messages use budget too
   std::uint64_t done = 0;
   while (released_ < announced_ && done < budget_bytes) {
     const std::uint64_t n = std::min(plan_.size_bytes - offset_, kChunkBytes);

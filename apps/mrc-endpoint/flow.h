@@ -78,8 +78,10 @@ class ReceiveFlow {
   /// `target`: slots x stride bytes.
   ReceiveFlow(const FlowPlan& plan, unsigned char* target) : plan_(plan), target_(target) {}
 
-  /// Poisons all slots for their first messages. Before the sender is told to begin.
-  void prepare();
+  /// Poisons slots for their first messages, at most about `budget_bytes` of them; returns the bytes done.
+  /// All of it before the sender is told to begin.
+  std::uint64_t prepare_some(std::uint64_t budget_bytes);
+  [[nodiscard]] bool prepared() const { return !plan_.verify || prepared_slots_ == plan_.slots; }
   /// Messages [0, total) have arrived in full: Transport ACKs of the peer, or WriteIMM delivered. Refused
   /// (false) when it runs backwards or claims more messages than there are slots free.
   bool announce(std::uint64_t total);
@@ -103,6 +105,8 @@ class ReceiveFlow {
   std::uint64_t announced_ = 0;
   std::uint64_t released_ = 0;
   std::uint64_t offset_ = 0;  ///< within message released_
+  std::uint32_t prepared_slots_ = 0;
+  std::uint64_t prepared_offset_ = 0;  ///< within slot prepared_slots_
   bool message_bad_ = false;
   std::uint64_t bytes_checked_ = 0;
   std::uint64_t bad_ = 0;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/net.h"
+#include "program_name.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -113,11 +114,13 @@ Result<OobSocket> OobSocket::connect(const std::string& address, std::uint16_t p
       return OobSocket(fd);
     }
     error = errno;
+    if (stop != nullptr && *stop != 0) return Error{"interrupted before a connection stood"};
     ::usleep(50'000);  // the peer may be starting
   } while (Clock::now() < end && (stop == nullptr || *stop == 0));
+  if (stop != nullptr && *stop != 0) return Error{"interrupted before a connection stood"};
   return Error{fmt::format(
-      "no connection to {} port {} within {:.1f} s: {}; start the other end first: mrc-endpoint serve",
-      address, port, static_cast<double>(timeout.ns) / 1e9, std::strerror(error))};
+      "no connection to {} port {} within {:.1f} s: {}; start the other end first: {} serve ...", address,
+      port, static_cast<double>(timeout.ns) / 1e9, std::strerror(error), program_name())};
 }
 
 bool OobSocket::receive(std::string& into) {

@@ -9,27 +9,35 @@
 
 #include "config/endpoint_schema.h"
 #include "config/yaml_tree.h"
+#include "ignored_settings.h"
+#include "program_name.h"
 
 namespace mrc::endpoint {
 namespace {
 
+/// {0} is what the user typed to get here: each line works when it is copied.
 constexpr const char* kFirstSteps =
     R"(mrc-endpoint moves data between two MRC endpoints over DPDK ports and verifies every byte.
 
 Without NIC, hugepages or root, both ends in this process over a virtual fabric of four planes:
-  mrc-endpoint run --loopback -D 2
+  {0} run --loopback -D 2
 
 The main job in a minute: 2 GiB as one QP while a path dies and returns and another loses packets, all of it checked:
-  mrc-endpoint demo
+  {0} demo
 
-Two processes on this machine, or two machines (--profile af_packet, af_xdp, ethdev; see config/):
-  mrc-endpoint serve --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock
-  mrc-endpoint run   --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock -s 65536 -n 5000
+Two processes on this machine over shared memory, in two terminals:
+  {0} serve --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock
+  {0} run --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock -s 64K -n 5000
 
-mrc-endpoint run --help lists the options, mrc-endpoint --help-config every configuration key.
+Two machines over the interface eth1 of each, as root; 192.0.2.1 is an address of the first one:
+  {0} serve --profile af_packet --device eth1 --listen 0.0.0.0
+  {0} run --profile af_packet --device eth1 --connect 192.0.2.1 -s 64K -D 5
+
+{0} run --help lists the options, {0} --help-config every configuration key.
 )";
 
 constexpr const char* kFooter = R"(
+Sizes are bytes: 65536, or 64K, 1M, 1G (powers of 1024).
 Workloads (-w): write_bw   Writes back to back; rate, and latency from post to completion
                 write_lat  ping-pong of WriteIMM; half the round trip
                 write_imm  WriteIMM back to back; each message checked as it is delivered
@@ -38,7 +46,7 @@ EAL arguments follow '--'; the effective ones are printed.
 Exit codes: 0 pass, 1 test failed, 2 usage or configuration, 3 peer or exchange, 4 transport, 77 not supported here.
 )";
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using config::Settings;
 
 /// perftest's -a: powers of two from 2 to 8 MiB.
 std::string all_sizes() {
@@ -53,15 +61,22 @@ class Collector {
  public:
   explicit Collector(Settings& settings) : settings_(settings) {}
 
-  void value(CLI::App& app, const std::string& flags, const std::string& key, const std::string& doc) {
-    app.add_option_function<std::string>(
-           flags, [this, key](const std::string& v) { settings_.emplace_back(key, v); },
-           doc + "  [" + key + "]")
+  /// `instead`: what the file may say and this option takes the place of.
+  CLI::Option* value(CLI::App& app, const std::string& flags, const std::string& key, const std::string& doc,
+                     const Settings& instead = {}) {
+    return app
+        .add_option_function<std::string>(
+            flags,
+            [this, key, instead](const std::string& v) {
+              settings_.insert(settings_.end(), instead.begin(), instead.end());
+              settings_.emplace_back(key, v);
+            },
+            doc + "  [" + key + "]")
         ->take_last();
   }
-  void flag(CLI::App& app, const std::string& flags, const std::string& key, const std::string& set,
-            const std::string& doc) {
-    app.add_flag_callback(
+  CLI::Option* flag(CLI::App& app, const std::string& flags, const std::string& key, const std::string& set,
+                    const std::string& doc) {
+    return app.add_flag_callback(
         flags, [this, key, set] { settings_.emplace_back(key, set); }, doc + "  [" + key + "]");
   }
 
@@ -105,30 +120,25 @@ void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
 
 void add_run(CLI::App& app, Collector& c, Raw& raw) {
   c.value(app, "-w,--workload", "workload.kind", "write_bw, write_lat or write_imm");
-  c.value(app, "-s,--size", "workload.size", "bytes of a message");
+  c.value(app, "-s,--size", "workload.size", "bytes of a message", {{"workload.sweep", "[]"}});
   c.flag(app, "-a,--all", "workload.sweep", all_sizes(),
-         "all powers of two from 2 to 8 MiB, one after the other");
+         "all powers of two from 2 to 8 MiB, one after the other")
+      ->excludes("--size");
   c.value(app, "-q,--qps", "workload.qps", "queue pairs");
-  c.value(app, "-n,--iters", "workload.iterations", "messages a QP");
-  c.value(app, "-D,--duration", "workload.duration_s", "seconds instead of a number of messages");
+  c.value(app, "-n,--iters", "workload.iterations", "messages a QP", {{"workload.duration_s", "0"}});
+  c.value(app, "-D,--duration", "workload.duration_s", "seconds instead of a number of messages",
+          {{"workload.iterations", "0"}})
+      ->excludes("--iters");
   c.value(app, "-t,--tx-depth", "workload.depth", "messages outstanding a QP");
   c.flag(app, "-b,--bidirectional", "workload.bidirectional", "true", "both ends send");
   c.value(app, "--pin-ev", "workload.pin_ev", "send everything on this EV");
   c.value(app, "--loss", "fabric.loss", "probability of loss in the virtual fabric");
-  c.value(app, "--connect", "oob.address", "address of the serving end");
+  c.value(app, "--connect", "oob.address", "address of the serving end (default: this machine)");
   app.add_flag("--loopback", raw.loopback, "both ends in this process (profiles virtual and ring)");
 }
 
-/// Options and --set on top of the file's tree, then one load for all.
-Result<config::EndpointConfig> load(const Raw& raw, const std::vector<std::string>& eal_args) {
-  std::string text;
-  std::string name = "configuration";
-  if (!raw.config_path.empty()) {
-    Result<std::string> file = config::read_text_file(raw.config_path);
-    if (!file) return file.error();
-    text = *std::move(file);
-    name = raw.config_path;
-  }
+/// What the command line says, as settings of keys, in the order in which they take effect.
+Result<Settings> settings_of(const Raw& raw, const std::vector<std::string>& eal_args) {
   Settings all = raw.settings;
   for (std::size_t i = 0; i < std::max(raw.devices.size(), raw.ips.size()); ++i) {
     if (i < raw.devices.size())
@@ -141,7 +151,15 @@ Result<config::EndpointConfig> load(const Raw& raw, const std::vector<std::strin
     all.emplace_back(set.substr(0, eq), set.substr(eq + 1));
   }
   for (const std::string& arg : eal_args) all.emplace_back("eal.args[+]", config::quoted(arg));
-  return config::load_endpoint_text(text, name, all);
+  return all;
+}
+
+/// The settings on top of the file's tree, then one load for all.
+Result<config::EndpointConfig> load(const Raw& raw, const Settings& settings) {
+  if (raw.config_path.empty()) return config::load_endpoint_text("", "configuration", settings);
+  const Result<std::string> file = config::read_text_file(raw.config_path);
+  if (!file) return file.error();
+  return config::load_endpoint_text(*file, raw.config_path, settings);
 }
 
 /// `serve` learns the number of QPs from its peer.
@@ -161,10 +179,11 @@ Result<void> check_ends(const Options& o) {
   if ((o.command == Command::kLoopback) == in_process) return {};
   return Error{fmt::format(
       "profile {} {}", config::name_of(p),
-      in_process ? "has both ends in one process: use 'mrc-endpoint run --loopback', or choose another "
-                   "profile (vhost works "
-                   "between two processes without a NIC)"
-                 : "joins two processes: leave --loopback out, and start 'mrc-endpoint serve' first")};
+      in_process ? fmt::format("has both ends in one process: use '{} run --loopback', or choose another "
+                               "profile (vhost works between two processes without a NIC)",
+                               program_name())
+                 : fmt::format("joins two processes: leave --loopback out, and start '{} serve' first",
+                               program_name()))};
 }
 
 Parsed early(std::string text, ExitCode code) {
@@ -176,7 +195,8 @@ Parsed early(std::string text, ExitCode code) {
 }  // namespace
 
 Parsed parse_command_line(const std::vector<std::string>& args) {
-  if (args.empty()) return early(kFirstSteps, ExitCode::kUsage);
+  const std::string first_steps = fmt::format(fmt::runtime(kFirstSteps), program_name());
+  if (args.empty()) return early(first_steps, ExitCode::kUsage);
   const auto dashes = std::find(args.begin(), args.end(), "--");
   std::vector<std::string> ours(args.begin(), dashes);
   const std::vector<std::string> eal_args(dashes == args.end() ? dashes : dashes + 1, args.end());
@@ -194,8 +214,13 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
   app.add_flag("--version", version, "print the version");
   CLI::App* serve = app.add_subcommand("serve", "wait for 'run' on another machine or process");
   CLI::App* run = app.add_subcommand("run", "connect, run the workload, print results");
+  // Has a parser of its own (demo_main.cc) and stands here for the list.
+  CLI::App* demo = app.add_subcommand(
+      "demo", "both ends here: 2 GiB while a path dies and another loses packets, all of it checked");
+  app.require_subcommand(0, 1);
   add_common(*serve, collector, raw, o);
-  collector.value(*serve, "--listen", "oob.address", "address to listen on");
+  collector.value(*serve, "--listen", "oob.address",
+                  "address to listen on; 0.0.0.0 or :: for all (default: this machine only)");
   add_common(*run, collector, raw, o);
   add_run(*run, collector, raw);
   for (CLI::App* sub : {serve, run}) sub->footer(kFooter);
@@ -207,25 +232,36 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
     const CLI::App* shown = serve->parsed() ? serve : run->parsed() ? run : &app;
     return early(shown->help(), ExitCode::kPass);
   } catch (const CLI::ParseError& e) {
-    return early(fmt::format("mrc-endpoint: {}\nTry 'mrc-endpoint run --help'.\n", e.what()),
+    return early(fmt::format("mrc-endpoint: {}\nTry '{} {}--help'.\n", e.what(), program_name(),
+                             serve->parsed() ? "serve "
+                             : run->parsed() ? "run "
+                                             : ""),
                  ExitCode::kUsage);
   }
   if (help_config) return early(config::print_endpoint(config::EndpointConfig{}, true), ExitCode::kPass);
   if (version) return early("mrc-endpoint " SOFTMRC_VERSION "\n", ExitCode::kPass);
-  if (!serve->parsed() && !run->parsed()) return early(kFirstSteps, ExitCode::kUsage);
+  if (demo->parsed()) return early("mrc-endpoint: 'demo' comes first, then its options\n", ExitCode::kUsage);
+  if (!serve->parsed() && !run->parsed()) return early(first_steps, ExitCode::kUsage);
 
   o.command = serve->parsed() ? Command::kServe : raw.loopback ? Command::kLoopback : Command::kRun;
-  Result<config::EndpointConfig> config = load(raw, eal_args);
-  if (!config) return early(fmt::format("{}\n", config.error().message), ExitCode::kUsage);
-  o.config = *std::move(config);
   o.command_line = fmt::format("mrc-endpoint {}", fmt::join(args, " "));
-  const auto refused = [](const Result<void>& r) {
-    return early(fmt::format("mrc-endpoint: {}\n", r.error().message), ExitCode::kUsage);
+  const auto refused = [&o](const std::string& message) {
+    Parsed p = early(message + "\n", ExitCode::kUsage);
+    if (!o.check_config && !o.print_config) p.json_path = o.json_path;
+    return p;
   };
-  if (const Result<void> r = check_workers(o); !r) return refused(r);
+  const Result<Settings> settings = settings_of(raw, eal_args);
+  if (!settings) return refused(settings.error().message);
+  Result<config::EndpointConfig> config = load(raw, *settings);
+  if (!config) return refused(config.error().message);
+  o.config = *std::move(config);
+  if (const Result<void> r = check_for_ignored(o.command, o.config, *settings); !r)
+    return refused(r.error().message);
+  if (const Result<void> r = check_workers(o); !r) return refused("mrc-endpoint: " + r.error().message);
   if (o.check_config) return early("ok\n", ExitCode::kPass);
   if (o.print_config) return early(config::print_endpoint(o.config, false), ExitCode::kPass);
-  if (const Result<void> r = check_ends(o); !r) return refused(r);
+  if (const Result<void> r = check_ends(o); !r) return refused("mrc-endpoint: " + r.error().message);
+  parsed.json_path = o.json_path;
   parsed.run = true;
   return parsed;
 }

@@ -36,6 +36,8 @@ struct Parsed {
   bool run = false;
   Options options;  ///< when run
   EarlyExit exit;   ///< otherwise
+  /// A run was asked for and its result goes there (--json), whether it starts or not.
+  std::string json_path;
 };
 
 /// `args` without the program's name.

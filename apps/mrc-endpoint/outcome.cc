@@ -76,9 +76,14 @@ void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve) 
   run.conservation = fmt::format("run end: {}; serve end: {}", run.conservation, serve.conservation);
 }
 
-ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure) {
+ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure,
+               const std::string& capture_failure) {
   result.failures = report::find_failures(result);
   ExitCode code = result.failures.empty() ? ExitCode::kPass : ExitCode::kTestFailed;
+  if (!capture_failure.empty()) {
+    result.failures.push_back(capture_failure);
+    if (code == ExitCode::kPass) code = ExitCode::kUsage;  // as with any file that cannot be written
+  }
   if (failure) {
     // What cut the run short comes first; blanks are its consequence.
     result.failures.insert(result.failures.begin(), failure->message);
@@ -92,6 +97,10 @@ ExitCode publish(const report::RunResult& result, const Options& options, ExitCo
   std::fflush(stderr);
   report::say(options.json_path == "-" ? stderr : stdout, "{}", report::to_table(result, {options.show_evs}));
   std::fflush(stdout);
+  return publish_json(result, options, code);
+}
+
+ExitCode publish_json(const report::RunResult& result, const Options& options, ExitCode code) {
   if (options.json_path.empty()) return code;
   if (Result<void> r = report::write_file_atomically(options.json_path, report::to_json(result)); !r) {
     report::say(stderr, "mrc-endpoint: --json {}\n", r.error().message);

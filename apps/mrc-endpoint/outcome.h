@@ -19,11 +19,16 @@ report::RunResult start_result(const Options& options, std::uint64_t seed);
 /// In loopback both ends were ours: the receiver's findings join the sender's result.
 void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve);
 
-/// Decides pass or fail and the exit code. `failure`: why the session ended early.
-ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure);
+/// Decides pass or fail and the exit code. `failure`: why the session ended early. `capture_failure`: why the
+/// capture is not what it should be; empty: it is, or there is none.
+ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure,
+               const std::string& capture_failure);
 
 /// Table to standard output (standard error when the JSON goes there), JSON to its file. An unwritable file
 /// makes the exit code kUsage when it was a pass.
 ExitCode publish(const report::RunResult& result, const Options& options, ExitCode code);
+
+/// The file alone, for a run that never began.
+ExitCode publish_json(const report::RunResult& result, const Options& options, ExitCode code);
 
 }  // namespace mrc::endpoint

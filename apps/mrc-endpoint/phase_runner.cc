@@ -11,6 +11,7 @@ namespace {
 // Work of one round, so that the worker is polled often enough: about 20 us each at cache speed.
 constexpr std::uint64_t kPostBudgetBytes = 128 << 10;
 constexpr std::uint64_t kCheckBudgetBytes = 128 << 10;
+constexpr std::uint64_t kPrepareBudgetBytes = 2 << 20;  // memory that is touched for the first time
 constexpr std::uint32_t kPostBurst = 64;
 constexpr Duration kScanInterval = microseconds(20);
 constexpr Duration kProgressInterval = microseconds(200);
@@ -77,7 +78,6 @@ void PhaseRunner::fail(ExitCode code, std::string reason) {
 
 std::optional<PhaseFailure> PhaseRunner::prepare() {
   for (std::uint32_t i = 0; setup_.receives && i < per_qp_.size(); ++i) {
-    per_qp_[i].receive.prepare();
     for (std::uint32_t k = 0; k < setup_.post_receives; ++k) {
       const nic::PostStatus status = lanes_[qps_[i].worker].post_recv(qps_[i].qpn, {wr_id_of(i, 0)});
       if (status != nic::PostStatus::kOk) {
@@ -88,6 +88,17 @@ std::optional<PhaseFailure> PhaseRunner::prepare() {
     }
   }
   return std::nullopt;
+}
+
+bool PhaseRunner::prepare_some() {
+  std::uint64_t budget = kPrepareBudgetBytes;
+  while (setup_.receives && next_prepare_ < per_qp_.size() && budget > 0) {
+    const std::uint64_t done = per_qp_[next_prepare_].receive.prepare_some(budget);
+    filled_bytes_ += done;
+    budget -= std::min(budget, done);
+    if (per_qp_[next_prepare_].receive.prepared()) ++next_prepare_;
+  }
+  return !setup_.receives || next_prepare_ == per_qp_.size();
 }
 
 void PhaseRunner::begin(Time now) {
@@ -189,11 +200,25 @@ void PhaseRunner::post_all(Time now, const std::function<Time()>& clock) {
     PerQp& q = per_qp_[next_post_];
     waits = waits || q.send.waits_for_release();
     for (std::uint32_t k = 0; k < kPostBurst && bytes < kPostBudgetBytes && may_post(q); ++k) {
+      if (setup_.verify) bytes += fill_some(q, qps_[next_post_].source, kPostBudgetBytes - bytes);
+      if (setup_.verify && q.filled < setup_.plan.size_bytes) break;  // the rest in later rounds
       if (!post_one(static_cast<std::uint32_t>(next_post_), ping_pong_ ? clock() : now)) break;
-      bytes += setup_.plan.size_bytes;
+      if (!setup_.verify) bytes += setup_.plan.size_bytes;
     }
   }
   release_waits_ += waits ? 1 : 0;
+}
+
+/// A piece of the message that comes next: gigabytes in one go would keep the worker from its packets.
+std::uint64_t PhaseRunner::fill_some(PerQp& q, unsigned char* source, std::uint64_t budget_bytes) {
+  const std::uint64_t n = std::min(setup_.plan.size_bytes - q.filled,
+                                   std::max<std::uint64_t>(8, budget_bytes) & ~std::uint64_t{7});
+  PatternKey key = q.send.plan().key;
+  key.message = q.send.posted();
+  fill_pattern(key, q.filled, source + q.send.slot_offset(key.message) + q.filled, n);
+  q.filled += n;
+  filled_bytes_ += n;
+  return n;
 }
 
 bool PhaseRunner::post_one(std::uint32_t qp, Time now) {
@@ -201,11 +226,6 @@ bool PhaseRunner::post_one(std::uint32_t qp, Time now) {
   const QpEnd& end = qps_[qp];
   const std::uint64_t message = q.send.post();
   const std::uint64_t offset = q.send.slot_offset(message);
-  if (setup_.verify) {
-    PatternKey key = q.send.plan().key;
-    key.message = message;
-    fill_pattern(key, 0, end.source + offset, setup_.plan.size_bytes);
-  }
   transport::WorkRequest wr;
   wr.wr_id = wr_id_of(qp, message);
   wr.opcode = immediate_ ? transport::WrOpcode::kRdmaWriteWithImm : transport::WrOpcode::kRdmaWrite;
@@ -223,6 +243,7 @@ bool PhaseRunner::post_one(std::uint32_t qp, Time now) {
     }
     return false;
   }
+  q.filled = 0;
   q.posted_at[message % q.posted_at.size()] = now;
   if (first_post_.is_never()) first_post_ = now;
   return true;

@@ -45,8 +45,10 @@ class PhaseRunner {
  public:
   PhaseRunner(const PhaseSetup& setup, QpSet& qps, std::vector<Lane>& lanes);
 
-  /// Poisons targets and posts receives. Before the peer may send.
+  /// Posts receives. Before the peer may send, and so is what follows.
   std::optional<PhaseFailure> prepare();
+  /// Poisons a piece of the targets, so that a call takes about a millisecond. True: all is poisoned.
+  bool prepare_some();
   /// The peer is prepared: posting may begin.
   void begin(Time now);
   /// One round. `now` was read just before; `clock` reads it again where a latency depends on it.
@@ -76,6 +78,12 @@ class PhaseRunner {
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
   [[nodiscard]] std::uint64_t received() const;
   [[nodiscard]] std::uint64_t checked() const;
+  /// Poisoned before and filled with data since the phase began.
+  [[nodiscard]] std::uint64_t filled_bytes() const { return filled_bytes_; }
+  /// Posting has begun.
+  [[nodiscard]] bool begun() const { return begun_; }
+  /// This end has sent all that it will, and it was acknowledged.
+  [[nodiscard]] bool sent_all() const { return done_said_; }
   [[nodiscard]] PhaseReport own_report() const;
   [[nodiscard]] const std::optional<PhaseReport>& peer_report() const { return peer_report_; }
   [[nodiscard]] const report::Histogram& latency() const { return latency_; }
@@ -96,12 +104,14 @@ class PhaseRunner {
     std::uint64_t pings = 0;      // write_lat: messages of the peer seen
     std::uint64_t said_completed = 0, said_released = 0;
     std::uint64_t expected = 0;  // of the peer, known with its PhaseDone
+    std::uint64_t filled = 0;    // bytes of the message to be posted next
   };
 
   void take_completions(const std::function<Time()>& clock);
   void on_completion(const transport::Completion& wc, Time now);
   void on_immediate(std::uint32_t qp, const transport::Completion& wc, Time now);
   void post_all(Time now, const std::function<Time()>& clock);
+  std::uint64_t fill_some(PerQp& q, unsigned char* source, std::uint64_t budget_bytes);
   bool post_one(std::uint32_t qp, Time now);
   void check_all();
   [[nodiscard]] bool may_post(const PerQp& q) const;
@@ -116,7 +126,8 @@ class PhaseRunner {
   const bool immediate_;
   const bool ping_pong_;
   std::vector<PerQp> per_qp_;
-  std::size_t next_post_ = 0, next_check_ = 0;
+  std::size_t next_post_ = 0, next_check_ = 0, next_prepare_ = 0;
+  std::uint64_t filled_bytes_ = 0;
   bool begun_ = false;
   bool interrupted_ = false;
   bool peer_done_ = false, done_said_ = false, report_said_ = false;

@@ -2,6 +2,7 @@
 #include "phase_stats.h"
 
 #include <fmt/format.h>
+#include <rte_ethdev.h>
 
 #include <array>
 
@@ -137,6 +138,12 @@ void add_planes(nic::Nic& nic, const Snapshot& before, const Snapshot& after, co
       x.rx_pkts += delta(b.rx_pkts, a.rx_pkts);
       x.rx_bytes += delta(b.rx_bytes, a.rx_bytes);
     }
+    const PortCounts& then = before.ports[p];
+    const PortCounts& now = after.ports[p];
+    x.rx_missed_pkts = delta(now.rx_missed, then.rx_missed);
+    x.rx_error_pkts = delta(now.rx_error, then.rx_error);
+    x.rx_no_mbuf_pkts = delta(now.rx_no_mbuf, then.rx_no_mbuf);
+    x.tx_error_pkts = delta(now.tx_error, then.tx_error);
     all_data += x.tx_data_pkts;
     r.planes.push_back(std::move(x));
   }
@@ -234,6 +241,11 @@ Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps) {
     Result<nic::QpSnapshot> q = nic.query_qp(qps[i].qpn);
     s.qps.push_back(q ? *std::move(q) : nic::QpSnapshot{});
   }
+  for (const nic::PlanePort& plane : nic.config().planes) {
+    rte_eth_stats stats{};
+    if (rte_eth_stats_get(plane.dpdk_port, &stats) != 0) stats = {};
+    s.ports.push_back({stats.imissed, stats.ierrors, stats.rx_nombuf, stats.oerrors});
+  }
   return s;
 }
 
@@ -266,8 +278,6 @@ report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const Q
                                r.duration_s);
   r.achieved = report::rates_of(r.messages_completed, r.bytes_completed, frames, frame_bytes, r.duration_s);
   r.goodput_windows_bps = seen.goodput_windows_bps;
-  if (r.goodput_windows_bps.count() == 0 && r.duration_s > 0)
-    r.goodput_windows_bps.add(r.achieved.goodput_bps);
   r.window_s = seen.window_s;
   r.latency = report::latency_of(phase.latency(), latency_method(setup), setup.kind == "write_lat" ? 2 : 1);
   r.verification = verification_of(phase.own_report(), seen);

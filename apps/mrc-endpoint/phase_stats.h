@@ -10,9 +10,15 @@
 
 namespace mrc::endpoint {
 
+/// Of the driver, since the port was opened.
+struct PortCounts {
+  std::uint64_t rx_missed = 0, rx_error = 0, rx_no_mbuf = 0, tx_error = 0;
+};
+
 struct Snapshot {
   std::vector<nic::WorkerStats> workers;
   std::vector<nic::QpSnapshot> qps;
+  std::vector<PortCounts> ports;  ///< by plane
 };
 
 /// Control thread of the Nic.

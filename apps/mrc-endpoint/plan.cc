@@ -12,6 +12,8 @@
 namespace mrc::endpoint {
 namespace {
 
+constexpr std::uint64_t kMib = 1ULL << 20;
+
 bool accepts(const Offer& listener, std::uint16_t port) {
   const auto& ports = listener.accept_udp_ports;
   return std::find(ports.begin(), ports.end(), port) != ports.end();
@@ -60,7 +62,11 @@ std::vector<PhasePlan> plan_phases(const config::EndpointConfig& c) {
   return plans;
 }
 
-Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer) {
+std::uint64_t memory_bytes(const Workload& w) {
+  return w.region_bytes * w.qps * (run_receives(w) ? 2 : 1);
+}
+
+Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, std::uint64_t free_bytes) {
   const Workload& w = offer.workload;
   if (w.kind != "write_bw" && w.kind != "write_lat" && w.kind != "write_imm") {
     return Error{fmt::format("workload '{}' is not known; known: write_bw, write_lat, write_imm", w.kind)};
@@ -75,6 +81,15 @@ Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer) 
   if (w.region_bytes > config::kMaxMemoryBytes / w.qps) {
     return Error{fmt::format("{} QPs x {} bytes of target memory is above the limit of {} bytes", w.qps,
                              w.region_bytes, config::kMaxMemoryBytes)};
+  }
+  const std::uint64_t limit = own.oob.memory_limit_bytes != 0 ? own.oob.memory_limit_bytes : free_bytes / 2;
+  if (const std::uint64_t needed = memory_bytes(w); needed > limit) {
+    return Error{
+        fmt::format("the run needs {} MiB of message memory at the serving end, which gives {} MiB at most "
+                    "(oob.memory_limit{}); "
+                    "use smaller messages, fewer QPs or a smaller --tx-depth",
+                    (needed + kMib - 1) / kMib, limit / kMib,
+                    own.oob.memory_limit_bytes != 0 ? "" : " there: half of what is free")};
   }
   if (w.qps < own.engine.workers) {
     return Error{fmt::format("{} QPs cannot occupy our {} workers; use more QPs, or fewer workers here",

@@ -39,9 +39,12 @@ bool uses_immediate(const std::string& kind);
 /// Does the end with this role send, receive?
 bool run_receives(const Workload& w);
 
+/// What a run takes of message memory at each end: a source, a target, or both.
+std::uint64_t memory_bytes(const Workload& w);
+
 /// What `serve` checks of an offer before it takes any memory, and `run` of the answer. The error is told to
-/// the peer.
-Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer);
+/// the peer. `free_bytes`: of this machine's memory.
+Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, std::uint64_t free_bytes);
 Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t target_bytes_needed);
 
 /// The path MTU of both ends: the smaller one, unless an end insists on another (MRC 10.1.2 leaves the choice

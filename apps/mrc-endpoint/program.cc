@@ -11,14 +11,17 @@
 
 #include "capture_thread.h"
 #include "console.h"
+#include "doorman.h"
 #include "end.h"
 #include "ethdev/eal.h"
+#include "ethdev/machine_facts.h"
 #include "network.h"
 #include "nic/clock.h"
 #include "oob_socket.h"
 #include "outcome.h"
 #include "report/say.h"
 #include "session.h"
+#include "setup_watch.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -27,6 +30,7 @@ constexpr Duration kSocketInterval = microseconds(20);
 constexpr Duration kLinkInterval = milliseconds(100);
 constexpr unsigned kCleanUpSeconds = 3;
 constexpr Duration kFlushTimeout = seconds(2);
+constexpr Duration kSetUpPatience = seconds(30);  ///< for DPDK; it takes a second, more with much memory
 
 /// What is left when something before the first packet goes wrong.
 struct Failure {
@@ -37,6 +41,12 @@ struct Failure {
 std::uint64_t draw_seed(const Options& options) {
   if (options.config.seed != 0) return options.config.seed;
   return (std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
+}
+
+/// A signal is the reason for whatever failed after it.
+std::optional<Failure> or_interrupted(std::optional<Failure> failure) {
+  if (signals_seen() == 0) return failure;
+  return Failure{ExitCode::kTestFailed, "interrupted while setting up"};
 }
 
 /// Everything of one end, in order of construction.
@@ -58,8 +68,13 @@ class Program {
   ExitCode run();
 
  private:
+  std::optional<Failure> start();
   std::optional<Failure> connect();
+  void warn_of_local_address();
   std::optional<Failure> build();
+  std::optional<Failure> build_while_greeting();
+  Result<std::unique_ptr<Network>> open_network(Ends ends,
+                                                const std::vector<config::EndpointConfig>& configs);
   std::optional<Failure> add_end(std::size_t i);
   void start_sessions();
   void loop_pair();
@@ -80,7 +95,17 @@ class Program {
   Time next_links_;
   bool stop_passed_on_ = false;
   std::optional<ExchangeFailure> failure_;
+  std::string capture_failure_;
+  std::unique_ptr<Exchange> exchange_;  ///< until the session has it
 };
+
+std::string software() {
+  return "softmrc " SOFTMRC_VERSION;
+}
+
+Duration peer_timeout(const config::EndpointConfig& c) {
+  return nanoseconds(static_cast<std::int64_t>(c.oob.peer_timeout_s * 1e9));
+}
 
 /// The TCP connection comes first: `run` then knows that the peer's sockets and ports exist before it starts
 /// EAL.
@@ -90,19 +115,43 @@ std::optional<Failure> Program::connect() {
     Result<OobSocket> s = OobSocket::connect(
         oob.address, oob.port, nanoseconds(static_cast<std::int64_t>(oob.connect_timeout_s * 1e9)),
         &signals_seen());
-    if (!s) return Failure{ExitCode::kPeer, s.error().message};
+    if (!s) return Failure{signals_seen() != 0 ? ExitCode::kTestFailed : ExitCode::kPeer, s.error().message};
     socket_ = *std::move(s);
   } else if (options_.command == Command::kServe) {
     Result<OobListener> l = OobListener::listen(oob.address, oob.port);
     if (!l) return Failure{ExitCode::kUsage, l.error().message};
-    report::say(stderr, "serving on {} port {}\n", oob.address, l->port());  // scripts wait for it: not quiet
-    while (!socket_.open()) {
+    Doorman door(*std::move(l), software(), peer_timeout(options_.config),
+                 [this](const std::string& line) { console_.log(line); });
+    warn_of_local_address();
+    report::say(stderr, "serving on {} port {}\n", oob.address,
+                door.port());  // scripts wait for it: not quiet
+    std::optional<Guest> guest;
+    while (!guest) {
       if (signals_seen() != 0) return Failure{ExitCode::kTestFailed, "interrupted before a peer connected"};
-      socket_ = l->accept(milliseconds(100));
+      guest = door.step(now());
     }
+    socket_ = std::move(guest->socket);
+    exchange_ = std::move(guest->exchange);
     console_.log(fmt::format("connection from {}", socket_.peer_name()));
+    if (door.strangers() != 0) {
+      result_.warnings.push_back(fmt::format(
+          "{} connections to the exchange's port were no peer and were refused", door.strangers()));
+    }
   }
   return std::nullopt;
+}
+
+/// Planes that reach other machines, and an exchange that does not.
+void Program::warn_of_local_address() {
+  const config::Profile p = options_.config.profile;
+  const std::string& address = options_.config.oob.address;
+  const bool far =
+      p == config::Profile::kAfPacket || p == config::Profile::kAfXdp || p == config::Profile::kEthdev;
+  if (!far || (!address.starts_with("127.") && address != "::1")) return;
+  console_.log(
+      fmt::format("listening on {}: only this machine reaches it; for a peer on another one: --listen "
+                  "ADDRESS, or --listen 0.0.0.0 for all addresses",
+                  address));
 }
 
 std::optional<Failure> Program::add_end(std::size_t i) {
@@ -121,6 +170,26 @@ std::optional<Failure> Program::add_end(std::size_t i) {
   if (!capture) return Failure{ExitCode::kUsage, capture.error().message};
   host.capture = *std::move(capture);
   return std::nullopt;
+}
+
+Result<std::unique_ptr<Network>> Program::open_network(Ends ends,
+                                                       const std::vector<config::EndpointConfig>& configs) {
+  std::vector<std::string> devices;
+  for (const config::PlaneConfig& p : configs.front().planes) {
+    if (!p.device.empty()) devices.push_back(p.device);
+  }
+  const config::EndpointConfig& c = options_.config;
+  const Duration patience = kSetUpPatience + seconds(c.eal.memory_mb / 512);
+  std::string what = fmt::format("the ports did not come up within {} s", patience.ns / 1'000'000'000);
+  if (!devices.empty()) {
+    what += fmt::format("; a {} peer that does not answer does that ({})", config::name_of(c.profile),
+                        fmt::join(devices, ", "));
+  }
+  if (!c.eal.args.empty()) what += fmt::format("; or EAL arguments: {}", fmt::join(c.eal.args, " "));
+  const SetupWatchdog watchdog(patience, what, static_cast<int>(ExitCode::kUsage), signals_seen());
+  Result<std::unique_ptr<Network>> network = Network::create(ends, configs);
+  if (!network && watchdog.barked()) return Error{what};
+  return network;
 }
 
 std::optional<Failure> Program::build() {
@@ -142,7 +211,7 @@ std::optional<Failure> Program::build() {
     }
     hosts_.push_back({configs.back(), nullptr, nullptr, nullptr});
   }
-  Result<std::unique_ptr<Network>> network = Network::create(ends, configs);
+  Result<std::unique_ptr<Network>> network = open_network(ends, configs);
   if (!network) return Failure{ExitCode::kUsage, network.error().message};
   network_ = *std::move(network);
   for (Host& host : hosts_) host.config.qp.attr.path_mtu = network_->path_mtu();
@@ -161,7 +230,9 @@ std::optional<Failure> Program::build() {
 void Program::start_sessions() {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     SessionOptions o;
-    o.software = "softmrc " SOFTMRC_VERSION;
+    o.software = software();
+    o.free_memory_bytes = ethdev::read_machine_facts().memory_available_bytes;
+    if (!loopback()) o.exchange = std::move(exchange_);
     o.seed = seed_;
     o.port_names = network_->port_names(i);
     o.clock = [this] { return now(); };
@@ -242,8 +313,10 @@ void Program::finish() {
   const auto& warnings = hosts_.back().session->warnings();
   result_.warnings.insert(result_.warnings.end(), warnings.begin(), warnings.end());
   result_.phases = hosts_.back().session->take_results();
+  for (std::string& w : report::find_warnings(result_.phases)) result_.warnings.push_back(std::move(w));
   if (loopback()) {
     const std::vector<report::PhaseResult> serve = hosts_[0].session->take_results();
+    for (const std::string& w : report::find_warnings(serve)) result_.warnings.push_back("serve end: " + w);
     for (std::size_t i = 0; i < serve.size() && i < result_.phases.size(); ++i) {
       merge_receiver(result_.phases[i], serve[i]);
     }
@@ -251,9 +324,12 @@ void Program::finish() {
   for (Host& host : hosts_) host.session.reset();
   for (Host& host : hosts_) {
     if (host.capture == nullptr) continue;
-    if (Result<void> r = host.capture->finish(); !r)
-      result_.warnings.push_back("capture: " + r.error().message);
-    console_.log(fmt::format("capture: {} packets in {}", host.capture->packets(), host.config.capture.file));
+    if (Result<void> r = host.capture->finish(); !r) {
+      if (!capture_failure_.empty()) capture_failure_ += "; ";
+      capture_failure_ +=
+          fmt::format("capture: {}; {} packets are not in it", r.error().message, host.capture->lost());
+    }
+    console_.log(fmt::format("capture: {} packets in {}", host.capture->packets(), host.capture->path()));
   }
   network_->drain();
   for (Host& host : hosts_) {
@@ -266,28 +342,54 @@ void Program::finish() {
   }
 }
 
-ExitCode Program::run() {
-  catch_signals();
+/// Set-up takes seconds, during which the peer hears from us: hello first, then pings.
+std::optional<Failure> Program::build_while_greeting() {
+  const std::string hello = Exchange::greeting(ExchangeRole::kRun, software());
+  SetupPulse pulse(socket_, hello, encode(Ping{}), Exchange::kPingInterval);
+  std::optional<Failure> failure = build();
+  const std::string heard = pulse.finish();
+  failure = or_interrupted(std::move(failure));
+  if (failure) {
+    socket_.send(encode(Abort{static_cast<int>(ExitCode::kPeer), failure->message}));
+    socket_.flush(kFlushTimeout);
+    return failure;
+  }
+  exchange_ =
+      std::make_unique<Exchange>(ExchangeRole::kRun, software(), peer_timeout(options_.config), now());
+  exchange_->take_back_greeting();
+  exchange_->on_bytes(heard, now());
+  return std::nullopt;
+}
+
+std::optional<Failure> Program::start() {
   std::optional<Failure> failure;
   // A server's devices must exist before its peer connects to them; a client starts its own after the
   // connection.
-  if (options_.command == Command::kServe) {
-    failure = build();
-    if (!failure) failure = connect();
-  } else {
-    if (!loopback()) failure = connect();
-    if (!failure) failure = build();
+  if (options_.command == Command::kRun) {
+    failure = connect();
+    return failure ? failure : build_while_greeting();
   }
-  if (failure) {
+  failure = build();
+  failure = or_interrupted(std::move(failure));
+  return failure ? failure : connect();
+}
+
+ExitCode Program::run() {
+  catch_signals();
+  if (const std::optional<Failure> failure = start()) {
     console_.end_progress();
     report::say(stderr, "mrc-endpoint: {}\n", failure->message);
-    return failure->code;
+    result_.failures = {failure->message};
+    result_.exit_code = static_cast<int>(failure->code);
+    const ExitCode published = publish_json(result_, options_, failure->code);
+    exit_within(kCleanUpSeconds, static_cast<int>(published));
+    return published;
   }
   console_.log(fmt::format("seed {}", seed_));
   start_sessions();
   loopback() ? loop_pair() : loop_socket();
   finish();
-  const ExitCode code = judge(result_, failure_);
+  const ExitCode code = judge(result_, failure_, capture_failure_);
   if (failure_) report::say(stderr, "mrc-endpoint: {}\n", failure_->message);
   const ExitCode published = publish(result_, options_, code);
   exit_within(kCleanUpSeconds, static_cast<int>(published));

@@ -16,6 +16,7 @@ constexpr Duration kAllLinksDown = seconds(1);   ///< then the run is over
 constexpr Duration kStopPatience = seconds(10);  ///< after SIGINT, for what is posted to complete
 constexpr std::size_t kMaxQueueEntries = 65536;  ///< of nic::AppQueue
 constexpr std::uint64_t kRegionAlign = 4096;
+constexpr double kFillBytesPerS = 100e6;  ///< a slow machine that takes its memory page by page
 
 }  // namespace
 
@@ -26,36 +27,59 @@ Session::Session(ExchangeRole role, const config::EndpointConfig& config, End& e
       end_(end),
       nic_(end.nic()),
       options_(std::move(options)),
-      exchange_(role, options_.software,
-                nanoseconds(static_cast<std::int64_t>(config.oob.peer_timeout_s * 1e9)), now) {}
+      exchange_(std::move(options_.exchange)) {
+  if (exchange_ == nullptr) {
+    const Duration timeout = nanoseconds(static_cast<std::int64_t>(config.oob.peer_timeout_s * 1e9));
+    exchange_ = std::make_unique<Exchange>(role, options_.software, timeout, now);
+  }
+}
 
 void Session::step(Time now) {
-  exchange_.on_time(now);
-  while (auto m = exchange_.next()) {
+  exchange_->on_time(now);
+  while (auto m = exchange_->next()) {
     // Run may send its report and its next phase in one piece: what the report makes possible comes first.
     if (phase_ != nullptr && std::holds_alternative<PhaseStart>(*m)) pump_phase(now);
     if (over()) return;
     on_message(*m, now);
   }
   if (over()) return;
-  if (is_run() && exchange_.state() == Exchange::State::kOffer && qps_ == nullptr) make_offer();
+  if (is_run() && exchange_->state() == Exchange::State::kOffer && qps_ == nullptr) make_offer();
   if (connected_ && !ready_said_) say_ready(now);
-  if (exchange_.state() != Exchange::State::kRunning) return;
+  if (exchange_->state() != Exchange::State::kRunning) return;
   if (phase_ != nullptr) return pump_phase(now);
   if (is_run()) start_next_phase();
+  watch_pause(now);
+}
+
+/// Between two phases nothing takes long; pings alone do not keep a run alive.
+void Session::watch_pause(Time now) {
+  if (phase_ != nullptr || over()) {
+    pause_since_ = Time::never();
+    return;
+  }
+  if (pause_since_.is_never()) pause_since_ = now;
+  if (now - pause_since_ < stall_patience()) return;
+  exchange_->abort(ExitCode::kPeer,
+                   fmt::format("the peer has neither begun a phase nor ended the run for {:.1f} s",
+                               static_cast<double>(stall_patience().ns) / 1e9));
+}
+
+Duration Session::stall_patience() const {
+  if (stop_) return kStopPatience;
+  return nanoseconds(static_cast<std::int64_t>(config_.workload.stall_timeout_s * 1e9));
 }
 
 void Session::request_stop() {
   stop_ = true;
   if (over()) return;
-  if (exchange_.state() != Exchange::State::kRunning) {
-    return exchange_.abort(ExitCode::kTestFailed, "interrupted before anything was measured");
+  if (exchange_->state() != Exchange::State::kRunning) {
+    return exchange_->abort(ExitCode::kTestFailed, "interrupted before anything was measured");
   }
   if (is_run()) {
     if (phase_ != nullptr) phase_->stop(true);
   } else if (!stop_said_) {
     stop_said_ = true;  // run ends the phase, so that both ends count the same
-    exchange_.send(Stop{});
+    exchange_->send(Stop{});
   }
 }
 
@@ -63,6 +87,12 @@ void Session::request_stop() {
 // --------------------------------------------------------------------------------------------------
 
 Result<void> Session::create_qps(bool sends, bool receives) {
+  if (const std::uint64_t needed = memory_bytes(workload_); needed > options_.free_memory_bytes) {
+    return Error{fmt::format(
+        "{} MiB of message memory are needed, {} MiB are free on this machine; use smaller messages, "
+        "fewer QPs or a smaller --tx-depth",
+        needed >> 20, options_.free_memory_bytes >> 20)};
+  }
   const bool ipv6 = nic_.address(0, 0).ip.v6;
   Result<path::EvTable> table = build_ev_table(config_, ipv6, mix64(options_.seed));
   if (!table) return table.error();
@@ -99,30 +129,43 @@ void Session::make_offer() {
   }
   workload_.region_bytes = (workload_.region_bytes + kRegionAlign - 1) / kRegionAlign * kRegionAlign;
   if (Result<void> r = create_qps(true, run_receives(workload_)); !r) {
-    return exchange_.abort(ExitCode::kUsage, r.error().message);
+    return exchange_->abort(ExitCode::kUsage, r.error().message);
   }
-  exchange_.send(own_);
+  exchange_->send(own_);
 }
 
 void Session::on_offer(const Offer& offer) {
-  if (Result<void> r = check_offer(config_, offer); !r) return exchange_.refuse(r.error().message);
+  if (Result<void> r = check_offer(config_, offer, options_.free_memory_bytes); !r)
+    return exchange_->refuse(r.error().message);
   workload_ = offer.workload;
-  workload_.verify = workload_.verify && config_.workload.verify;
+  agree_verify(config_.workload.verify, offer.workload.verify);
   const bool sends = run_receives(workload_);
-  if (Result<void> r = create_qps(sends, true); !r) return exchange_.refuse(r.error().message);
+  if (Result<void> r = create_qps(sends, true); !r) return exchange_->refuse(r.error().message);
   if (Result<void> r = check_peer(own_, offer, sends ? workload_.region_bytes : 0); !r) {
-    return exchange_.refuse(r.error().message);
+    return exchange_->refuse(r.error().message);
   }
-  if (Result<void> r = qps_->connect(offer); !r) return exchange_.refuse(r.error().message);
+  if (Result<void> r = qps_->connect(offer); !r) return exchange_->refuse(r.error().message);
   say_connected();
-  exchange_.send(Accept{own_});
+  own_.workload.verify = config_.workload.verify;  // our wish: each end puts the two together
+  exchange_->send(Accept{own_});
 }
 
 void Session::on_accept(const Accept& accept) {
   Result<void> r = check_peer(own_, accept.offer, workload_.region_bytes);
   if (r) r = qps_->connect(accept.offer);
-  if (!r) return exchange_.abort(ExitCode::kPeer, r.error().message);
+  if (!r) return exchange_->abort(ExitCode::kPeer, r.error().message);
+  agree_verify(workload_.verify, accept.offer.workload.verify);
   say_connected();
+}
+
+/// Both ends look at the data or neither does: what one end does not look at the other cannot report.
+void Session::agree_verify(bool here, bool there) {
+  workload_.verify = here && there;
+  if (workload_.verify) return;
+  no_verify_reason_ = fmt::format("--no-verify at {}; bytes were not looked at", here    ? "the other end"
+                                                                                 : there ? "this end"
+                                                                                         : "both ends");
+  options_.log("verification is off: " + no_verify_reason_);
 }
 
 void Session::say_connected() {
@@ -139,13 +182,13 @@ void Session::say_ready(Time now) {
   const bool all = std::find(link_up_.begin(), link_up_.end(), false) == link_up_.end();
   if (!all && now - connected_at_ < kLinkWait) return;
   if (!any) {
-    return exchange_.abort(
+    return exchange_->abort(
         ExitCode::kTransport,
         fmt::format("all {} planes are down after {} s; check cables, interfaces and the peer's ports",
                     link_up_.size(), kLinkWait.ns / 1'000'000'000));
   }
   ready_said_ = true;
-  exchange_.send(Ready{});
+  exchange_->send(Ready{});
 }
 
 void Session::on_message(const Message& m, Time now) {
@@ -157,7 +200,7 @@ void Session::on_message(const Message& m, Time now) {
     return request_stop();
   }
   if (std::holds_alternative<Bye>(m)) {
-    if (!is_run()) exchange_.send(Bye{});
+    if (!is_run()) exchange_->send(Bye{});
     return;
   }
   if (phase_ == nullptr) return;  // late words about a phase that is over
@@ -191,11 +234,11 @@ void Session::make_runner(const PhasePlan& plan, std::uint32_t index) {
   seen_ = {};
   seen_.window_s = static_cast<double>(kWindow.ns) / 1e9;
   seen_.port_names = options_.port_names;
-  seen_.no_verify_reason = "one end was told --no-verify; bytes were not looked at";
+  seen_.no_verify_reason = no_verify_reason_;
   window_end_ = Time{};
   window_messages_ = 0;
   if (options_.on_phase) options_.on_phase(*phase_);
-  if (const auto failure = phase_->prepare()) return exchange_.abort(failure->code, failure->reason);
+  if (const auto failure = phase_->prepare()) return exchange_->abort(failure->code, failure->reason);
   before_ = take_snapshot(nic_, *qps_);
   prepared_said_ = false;
   moved_at_ = Time{};
@@ -203,7 +246,7 @@ void Session::make_runner(const PhasePlan& plan, std::uint32_t index) {
 
 void Session::start_next_phase() {
   if (next_plan_ >= plans_.size() || stop_) {
-    if (!bye_said_) exchange_.send(Bye{});
+    if (!bye_said_) exchange_->send(Bye{});
     bye_said_ = true;
     return;
   }
@@ -212,8 +255,10 @@ void Session::start_next_phase() {
   make_runner(plan, index);
 }
 
-/// Only when the worker has every receive: a WriteIMM that finds none is an error of the connection.
+/// Only when every target is poisoned and the worker has every receive: a WriteIMM that finds none is an
+/// error of the connection.
 void Session::say_prepared(Time now) {
+  if (!phase_->prepare_some()) return;
   for (const Lane& lane : end_.lanes()) {
     if (!lane.taken()) return;
   }
@@ -221,31 +266,37 @@ void Session::say_prepared(Time now) {
   const PhaseSetup& s = phase_->setup();
   options_.log(fmt::format("running {} of {} bytes over {} QPs", s.kind, s.plan.size_bytes, qps_->size()));
   if (is_run()) {
-    exchange_.send(
+    exchange_->send(
         PhaseStart{s.index, s.plan.size_bytes, s.plan.slots, s.plan.iterations, s.plan.duration_s});
   } else {
-    exchange_.send(PhaseReady{s.index});
+    exchange_->send(PhaseReady{s.index});
     phase_->begin(now);
   }
 }
 
 void Session::on_phase_start(const PhaseStart& start) {
   if (phase_ != nullptr)
-    return exchange_.abort(ExitCode::kPeer, "the peer starts a phase before the last one is over");
+    return exchange_->abort(ExitCode::kPeer, "the peer starts a phase before the last one is over");
+  if (start.index != phases_begun_ || start.index >= config::kMaxSweep) {
+    return exchange_->abort(
+        ExitCode::kPeer, fmt::format("the peer starts phase {} where {} of at most {} was due", start.index,
+                                     phases_begun_, config::kMaxSweep));
+  }
+  ++phases_begun_;
   PhasePlan plan = plan_phase(config_, start.size_bytes);
   plan.slots = start.slots;
   plan.depth = std::clamp<std::uint32_t>(plan.depth, 1, start.slots);
   plan.iterations = start.iterations;
   plan.duration_s = start.duration_s;
   if (start.size_bytes > workload_.max_size_bytes || plan.region_bytes() > workload_.region_bytes) {
-    return exchange_.abort(ExitCode::kPeer,
-                           fmt::format("phase {}: {} slots of {} bytes are more than was agreed", start.index,
-                                       start.slots, start.size_bytes));
+    return exchange_->abort(
+        ExitCode::kPeer, fmt::format("phase {}: {} slots of {} bytes are more than was agreed", start.index,
+                                     start.slots, start.size_bytes));
   }
   if (uses_immediate(workload_.kind) && start.slots > config_.qp.limits.max_recv_wr) {
-    return exchange_.abort(ExitCode::kPeer,
-                           fmt::format("{} WriteIMM may be on their way, but qp.recv_queue here is {}",
-                                       start.slots, config_.qp.limits.max_recv_wr));
+    return exchange_->abort(ExitCode::kPeer,
+                            fmt::format("{} WriteIMM may be on their way, but qp.recv_queue here is {}",
+                                        start.slots, config_.qp.limits.max_recv_wr));
   }
   make_runner(plan, start.index);
 }
@@ -254,24 +305,28 @@ void Session::pump_phase(Time now) {
   if (!prepared_said_) return say_prepared(now);
   phase_->step(now, options_.clock);
   sample_window(now);
-  if (const auto& failure = phase_->failure()) return exchange_.abort(failure->code, failure->reason);
-  if (auto stalled = watch_for_stall(now)) return exchange_.abort(ExitCode::kTransport, *stalled);
-  if (auto p = phase_->take_progress(now)) exchange_.send(*p);
-  if (auto d = phase_->take_done()) exchange_.send(*d);
-  if (auto r = phase_->take_report()) exchange_.send(*r);
+  if (const auto& failure = phase_->failure()) return exchange_->abort(failure->code, failure->reason);
+  if (auto stalled = watch_for_stall(now)) return exchange_->abort(ExitCode::kTransport, *stalled);
+  if (auto p = phase_->take_progress(now)) exchange_->send(*p);
+  if (auto d = phase_->take_done()) exchange_->send(*d);
+  if (auto r = phase_->take_report()) exchange_->send(*r);
   if (phase_->finished()) finish_phase(now);
 }
 
 /// The transport has its own budget for a peer that does not answer. This is for everything else: whatever
 /// goes wrong, a run in which nothing moves ends with a message.
 std::optional<std::string> Session::watch_for_stall(Time now) {
-  const std::uint64_t moved = phase_->posted() + phase_->completed() + phase_->received() + phase_->checked();
+  const std::uint64_t moved = phase_->posted() + phase_->completed() + phase_->received() +
+                              phase_->checked() + phase_->filled_bytes();
   if (moved != moved_ || moved_at_.ns == 0) {
     moved_ = moved;
     moved_at_ = now;
   }
-  const Duration patience =
-      stop_ ? kStopPatience : nanoseconds(static_cast<std::int64_t>(config_.workload.stall_timeout_s * 1e9));
+  Duration patience = stall_patience();
+  if (!phase_->begun()) {  // the peer takes and fills its memory
+    patience = patience + nanoseconds(static_cast<std::int64_t>(static_cast<double>(memory_bytes(workload_)) /
+                                                                kFillBytesPerS * 1e9));
+  }
   if (now - moved_at_ < patience) return std::nullopt;
   return fmt::format(
       "nothing has moved for {:.1f} s: {} messages posted, {} completed, {} received, {} checked",
@@ -280,7 +335,8 @@ std::optional<std::string> Session::watch_for_stall(Time now) {
 }
 
 void Session::sample_window(Time now) {
-  if (phase_->first_post().is_never() || now < window_end_) return;
+  // After the last completion there is nothing to be measured any more.
+  if (phase_->first_post().is_never() || now < window_end_ || phase_->sent_all()) return;
   const std::uint64_t messages = phase_->completed();
   if (window_end_.ns != 0) {
     const double elapsed_s = static_cast<double>((now - window_end_ + kWindow).ns) / 1e9;
@@ -317,7 +373,7 @@ void Session::note_links(const std::vector<bool>& up, Time now) {
   if (any) links_down_since_ = Time::never();
   if (!any && links_down_since_.is_never()) links_down_since_ = now;
   if (!any && ready_said_ && !over() && now - links_down_since_ >= kAllLinksDown) {
-    exchange_.abort(ExitCode::kTransport, fmt::format("all {} planes are down", up.size()));
+    exchange_->abort(ExitCode::kTransport, fmt::format("all {} planes are down", up.size()));
   }
 }
 

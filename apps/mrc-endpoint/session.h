@@ -28,6 +28,8 @@ struct SessionOptions {
   std::function<Time()> clock;                  ///< the Nic's
   std::function<void(const std::string&)> log;  ///< lines for people
   std::function<void(PhaseRunner&)> on_phase;   ///< test hook: a phase was made
+  std::unique_ptr<Exchange> exchange;           ///< begun already; null: a new one
+  std::uint64_t free_memory_bytes = ~0ULL;      ///< of this machine
 };
 
 /// What a progress line shows.
@@ -47,16 +49,16 @@ class Session {
   Session(ExchangeRole role, const config::EndpointConfig& config, End& end, SessionOptions options,
           Time now);
 
-  [[nodiscard]] Exchange& exchange() { return exchange_; }
+  [[nodiscard]] Exchange& exchange() { return *exchange_; }
   void step(Time now);
   /// SIGINT: finish what is posted, report, end.
   void request_stop();
   /// State of the planes' links; called now and then. A run without any link for a second is over.
   void note_links(const std::vector<bool>& up, Time now);
 
-  [[nodiscard]] bool over() const { return exchange_.over(); }
+  [[nodiscard]] bool over() const { return exchange_->over(); }
   /// Why it ended early; a test that failed is no failure of the session.
-  [[nodiscard]] const std::optional<ExchangeFailure>& failure() const { return exchange_.failure(); }
+  [[nodiscard]] const std::optional<ExchangeFailure>& failure() const { return exchange_->failure(); }
   /// Results so far, a phase that was cut short included. Call once, after over().
   std::vector<report::PhaseResult> take_results();
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
@@ -77,6 +79,9 @@ class Session {
   void finish_phase(Time now);
   void sample_window(Time now);
   std::optional<std::string> watch_for_stall(Time now);
+  void watch_pause(Time now);
+  [[nodiscard]] Duration stall_patience() const;
+  void agree_verify(bool here, bool there);
   void say_connected();
   void say_ready(Time now);
   [[nodiscard]] bool is_run() const { return role_ == ExchangeRole::kRun; }
@@ -86,7 +91,7 @@ class Session {
   End& end_;
   nic::Nic& nic_;
   SessionOptions options_;
-  Exchange exchange_;
+  std::unique_ptr<Exchange> exchange_;
 
   Workload workload_;
   Offer own_;
@@ -105,6 +110,9 @@ class Session {
   PhaseObservation seen_;
   std::uint64_t moved_ = 0;
   Time moved_at_;
+  Time pause_since_ = Time::never();  ///< running, and no phase
+  std::uint32_t phases_begun_ = 0;
+  std::string no_verify_reason_;
   Time window_end_;
   std::uint64_t window_messages_ = 0;
   std::vector<report::PhaseResult> results_;

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/shell_quoted.h"
 #include "ethdev/text.h"
 
 namespace mrc::ethdev {
@@ -33,6 +34,24 @@ bool user_gave(const EalConfig& config, std::initializer_list<std::string_view> 
   });
 }
 
+/// Options that EAL takes and that would keep this process from working, or its own from starting.
+std::string why_not_passed_on(const std::vector<std::string>& args, std::size_t i) {
+  const std::string& arg = args[i];
+  const std::string_view name = std::string_view(arg).substr(0, arg.find('='));
+  // getopt takes any beginning of a long option that is unique.
+  const auto is = [&](std::string_view option, std::size_t shortest) {
+    return name.size() >= shortest && option.starts_with(name);
+  };
+  if (is("--proc-type", 4)) {
+    const bool attached = arg.size() > name.size();
+    const std::string value = attached ? arg.substr(name.size() + 1) : i + 1 < args.size() ? args[i + 1] : "";
+    if (value == "primary") return "";
+    return "each end is a process of its own; a secondary one would wait for a primary one's memory. Leave "
+           "it out";
+  }
+  return "";
+}
+
 Result<void> check_limits(const EalConfig& config) {
   if (config.cpus.size() > kMaxLcores)
     return error("lcores: ", config.cpus.size(), " asked for, DPDK has ", kMaxLcores, "; list fewer CPUs");
@@ -44,13 +63,16 @@ Result<void> check_limits(const EalConfig& config) {
     return error("ports: ", devices, " asked for, DPDK has room for ", kMaxDevices, "; list fewer");
   if (config.file_prefix.find('/') != std::string::npos)
     return error("file prefix '", config.file_prefix, "': it names files, so it must not contain '/'");
-  for (const std::string& arg : config.extra_args) {
+  for (std::size_t i = 0; i < config.extra_args.size(); ++i) {
+    const std::string& arg = config.extra_args[i];
     // EAL would print its own usage and exit the process, for abbreviations too.
     const bool abbreviated = arg.size() > 2 && (std::string_view("--help").starts_with(arg) ||
                                                 std::string_view("--version").starts_with(arg));
     if (arg == "-h" || arg == "-v" || abbreviated)
       return error("EAL argument '", arg,
                    "': not passed on; EAL's options are listed by `dpdk-testpmd --help`");
+    if (const std::string why = why_not_passed_on(config.extra_args, i); !why.empty())
+      return error("EAL argument '", arg, "': ", why);
     if (arg == "--") return error("EAL argument '--': a second '--' has no meaning here; remove it");
   }
   return {};
@@ -183,15 +205,6 @@ Result<void> plan_devices(const EalConfig& config, const MachineFacts& facts, Ea
   }
   plan.notes.push_back(text("devices: ", config.pci_allow.size(), " PCI, ", config.vdevs.size(), " virtual"));
   return {};
-}
-
-std::string shell_quoted(const std::string& word) {
-  static constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 }  // namespace

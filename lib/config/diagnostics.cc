@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/printable.h"
 #include "config/yaml_tree.h"
 
 namespace mrc::config {
@@ -16,8 +17,9 @@ void Diagnostics::add(std::uint32_t line, std::string_view path, std::string_vie
   const std::string where = line == kCommandLine ? "command line"
                             : line == 0          ? file_
                                                  : fmt::format("{}:{}", file_, line);
-  lines_.push_back(path.empty() ? fmt::format("{}: {}", where, what)
-                                : fmt::format("{}: {}: {}", where, path, what));
+  // Keys and values are the file's words; a newline in them must not pass for a line of ours.
+  lines_.push_back(printable(path.empty() ? fmt::format("{}: {}", where, what)
+                                          : fmt::format("{}: {}: {}", where, path, what)));
 }
 
 Error Diagnostics::error() const {

@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "config/address_rule.h"
 #include "config/endpoint_schema.h"
 #include "config/ev_profile.h"
 #include "config/loader.h"
@@ -48,6 +49,10 @@ Result<void> check_planes(const EndpointConfig& c) {
     if (!p.ip.empty() && !addresses.insert(p.ip).second) {
       return Error{
           fmt::format("planes[{}].ip: {} is used by another plane; each plane has its own", i, p.ip)};
+    }
+    if (const auto ip = IpAddress::parse(p.ip); ip && !not_a_host(*ip).empty()) {
+      return Error{fmt::format("planes[{}].ip: {} is {}; a plane has the unicast address of one host", i,
+                               p.ip, not_a_host(*ip))};
     }
     if (p.outer_vlan != 0 && p.vlan == 0) {
       return Error{fmt::format("planes[{}].outer_vlan: {} needs vlan as well", i, p.outer_vlan)};

@@ -22,6 +22,7 @@ namespace mrc::config {
 inline constexpr std::size_t kMaxQps = 4096;
 inline constexpr std::size_t kMaxWorkers = 16;
 inline constexpr std::uint64_t kMaxMemoryBytes = 64ULL << 30;
+inline constexpr std::size_t kMaxSweep = 64;  ///< sizes of a sweep, phases of a run
 
 /// What the planes are made of.
 enum class Profile : std::uint8_t { kVirtual, kRing, kVhost, kMemif, kAfPacket, kAfXdp, kPcap, kEthdev };
@@ -146,6 +147,8 @@ struct OobConfig {
   std::uint16_t port = 18515;  // perftest's
   double connect_timeout_s = 10;
   double peer_timeout_s = 10;
+  std::uint64_t memory_limit_bytes =
+      0;  ///< serve: message memory that a run may take; 0: half of what is free
 };
 
 struct EndpointConfig {

@@ -175,7 +175,7 @@ void describe(V& v, WorkloadConfig& c) {
   v.choice("kind", c.kind, kWorkloads,
            "write_bw: Writes back to back; write_lat: ping-pong; write_imm: WriteIMM back to back");
   v.bytes("size", c.size_bytes, {0, kMaxMessageBytes}, "bytes of a message");
-  v.sizes("sweep", c.sweep_bytes, 64, {0, kMaxMessageBytes},
+  v.sizes("sweep", c.sweep_bytes, kMaxSweep, {0, kMaxMessageBytes},
           "sizes to run one after the other, instead of size");
   v.integer("qps", c.qps, {1, kMaxQps}, "queue pairs");
   v.integer("iterations", c.iterations, {0, 1ULL << 40},
@@ -219,6 +219,8 @@ void describe(V& v, OobConfig& c) {
   v.integer("port", c.port, {0, 65535}, "TCP port; 0: serve picks one and prints it");
   v.number("connect_timeout_s", c.connect_timeout_s, 0.1, 3600, "how long run tries to connect");
   v.number("peer_timeout_s", c.peer_timeout_s, 1, 3600, "silence after which the peer counts as gone");
+  v.bytes("memory_limit", c.memory_limit_bytes, {0, kMaxMemoryBytes},
+          "serve: message memory that a run may take here, all QPs together; 0: half of what is free then");
 }
 
 template <class V>

@@ -16,6 +16,9 @@
 #include <streambuf>
 #include <unordered_map>
 
+#include "base/printable.h"
+#include "config/yaml_bounds.h"
+
 namespace mrc::config {
 namespace {
 
@@ -139,23 +142,6 @@ class Builder : public YAML::EventHandler {
   std::size_t nodes_ = 0;
 };
 
-/// yaml-cpp's scanner recurses once per opening bracket before any event is raised, so depth is bounded on
-/// the text as well. Brackets inside quotes or comments count too: no configuration has hundreds of them in a
-/// row.
-bool flow_too_deep(std::string_view text, std::uint32_t& line) {
-  std::size_t depth = 0;
-  line = 1;
-  for (const char c : text) {
-    if (c == '\n') ++line;
-    if (c == '[' || c == '{') {
-      if (++depth > 4 * kMaxDepth) return true;
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
-}
-
 /// A stream over memory without a copy.
 struct MemoryBuffer : std::streambuf {
   explicit MemoryBuffer(std::string_view text) {
@@ -165,7 +151,7 @@ struct MemoryBuffer : std::streambuf {
 };
 
 Error at(const std::string& name, std::uint32_t line, const std::string& what) {
-  return Error{fmt::format("{}:{}: {}", name, line, what)};
+  return Error{printable(fmt::format("{}:{}: {}", name, line, what))};
 }
 
 }  // namespace
@@ -242,10 +228,11 @@ bool become(YamlNode& node, YamlNode::Kind kind) {
 }  // namespace
 
 Result<void> set_in_tree(YamlNode& root, std::string_view path, std::string_view value) {
-  const Error bad{fmt::format("command line: {}: not a key; keys look like qp.mtu or planes[0].ip", path)};
+  const Error bad{
+      printable(fmt::format("command line: {}: not a key; keys look like qp.mtu or planes[0].ip", path))};
   Result<YamlNode> parsed = parse_yaml("v: " + std::string(value), "command line: " + std::string(path));
   if (!parsed || parsed->entries.size() != 1) {
-    return Error{fmt::format("command line: {}: '{:.60}' is not a YAML value", path, value)};
+    return Error{printable(fmt::format("command line: {}: '{:.60}' is not a YAML value", path, value))};
   }
   YamlNode* node = &root;
   std::string_view rest = path;
@@ -280,8 +267,7 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& name) {
                   1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n')),
               "a zero byte; this is not a text file");
   }
-  std::uint32_t deep_line = 0;
-  if (flow_too_deep(text, deep_line)) return at(name, deep_line, "brackets nested too deeply");
+  if (const auto harm = find_harm(text)) return at(name, harm->line, harm->what);
 
   YamlNode root;
   root.kind = YamlNode::Kind::kMap;
@@ -301,7 +287,7 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& name) {
   } catch (const YAML::Exception& e) {
     return at(name, line_of(e.mark), fmt::format("not YAML: {}", e.msg));
   } catch (const std::exception& e) {
-    return Error{fmt::format("{}: not YAML: {}", name, e.what())};
+    return Error{printable(fmt::format("{}: not YAML: {}", name, e.what()))};
   }
   if (root.kind == YamlNode::Kind::kNull) root.kind = YamlNode::Kind::kMap;
   if (root.kind != YamlNode::Kind::kMap) {
@@ -312,12 +298,14 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& name) {
 
 Result<std::string> read_text_file(const std::string& path, std::size_t max_bytes) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
-  if (file == nullptr) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  if (file == nullptr)
+    return Error{fmt::format("{}: cannot be opened: {}", printable(path), std::strerror(errno))};
   std::string text(max_bytes + 1, '\0');
   const std::size_t n = std::fread(text.data(), 1, text.size(), file.get());
   if (std::ferror(file.get()) != 0)
-    return Error{fmt::format("{}: cannot be read: {}", path, std::strerror(errno))};
-  if (n > max_bytes) return Error{fmt::format("{}: larger than the limit of {} bytes", path, max_bytes)};
+    return Error{fmt::format("{}: cannot be read: {}", printable(path), std::strerror(errno))};
+  if (n > max_bytes)
+    return Error{fmt::format("{}: larger than the limit of {} bytes", printable(path), max_bytes)};
   text.resize(n);
   return text;
 }

@@ -30,6 +30,24 @@ Error failure(const std::string& path, const char* what) {
 
 }  // namespace
 
+Result<void> claim_result_file(const std::string& path) {
+  if (path == "-") return {};
+  struct stat st {};
+  const bool exists = ::lstat(path.c_str(), &st) == 0;
+  if (exists && S_ISDIR(st.st_mode)) {
+    errno = EISDIR;
+    return failure(path, "cannot be written");
+  }
+  if (::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return {};
+  std::string temporary = path + ".XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return failure(path, "cannot be created");
+  ::close(fd);
+  ::unlink(temporary.c_str());
+  if (exists && ::unlink(path.c_str()) != 0) return failure(path, "an older result cannot be removed");
+  return {};
+}
+
 Result<void> write_file_atomically(const std::string& path, std::string_view content) {
   if (path == "-") {
     if (!write_all(STDOUT_FILENO, content)) return failure("standard output", "cannot be written");

@@ -13,4 +13,9 @@ namespace mrc::report {
 /// then.
 Result<void> write_file_atomically(const std::string& path, std::string_view content);
 
+/// Before the work whose result goes there: shows that `path` can be written, and removes what an earlier run
+/// left, so that no reader takes it for this one's. "-", devices and pipes are left alone. Errors name the
+/// file and the reason; nothing is changed then.
+Result<void> claim_result_file(const std::string& path);
+
 }  // namespace mrc::report

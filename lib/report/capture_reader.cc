@@ -4,10 +4,13 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <limits>
 #include <optional>
+
+#include "base/printable.h"
 
 namespace mrc::report {
 namespace {
@@ -369,8 +372,19 @@ Result<CaptureReader> CaptureReader::open(const std::string& path) {
   if (path == "-") {
     return from_stream(std::make_unique<std::istream>(std::cin.rdbuf()), "standard input");
   }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Error{printable(path) + ": is a directory; name the captures in it: " + printable(path) +
+                 "/*.pcapng"};
+  }
   auto in = std::make_unique<std::ifstream>(path, std::ios::binary);
-  if (!*in) return Error{path + ": cannot be opened: " + std::strerror(errno)};
+  if (!*in) {
+    const int error = errno;
+    return Error{printable(path) + ": cannot be opened: " + std::strerror(error) +
+                 (error == EACCES
+                      ? "; it belongs to another user (a capture made by root): sudo chmod a+r FILE"
+                      : "")};
+  }
   return from_stream(std::move(in), path);
 }
 

@@ -91,8 +91,8 @@ std::string to_text(const DecodedPacket& p) {
       // As the bytes stand in the packet.
       const bool ok = value.at("ok").get<bool>();
       add(fmt::format("  icrc     {:08x} {}", __builtin_bswap32(got),
-                      ok ? std::string("ok")
-                         : fmt::format("WRONG, should be {:08x}",
+                      ok ? std::string("ok (bytes in packet order)")
+                         : fmt::format("WRONG, should be {:08x} (bytes in packet order)",
                                        __builtin_bswap32(value.at("want").get<std::uint32_t>()))));
     } else if (value.is_object()) {
       add(header_line(key, value));

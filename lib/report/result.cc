@@ -64,6 +64,42 @@ Latency latency_of(const Histogram& h, std::string method, double divisor) {
   return l;
 }
 
+std::uint64_t value_of(const Counters& counters, std::string_view name) {
+  for (const auto& [known, value] : counters) {
+    if (known == name) return value;
+  }
+  return 0;
+}
+
+std::vector<std::string> find_warnings(const std::vector<PhaseResult>& phases) {
+  std::vector<std::string> out;
+  for (const PhaseResult& p : phases) {
+    const std::uint64_t rtx = value_of(p.transport, "tx_rtx");
+    const std::uint64_t spurious = value_of(p.transport, "spurious_rtx");
+    if (spurious != 0 && spurious * 2 >= rtx) {
+      out.push_back(fmt::format(
+          "{}: {} retransmissions, {} of them of packets that had arrived: nothing was lost, "
+          "acknowledgements were "
+          "late. A core has more to do than it can (both ends on one CPU? see --lcores and tools/doctor), or "
+          "qp.base_rtt_us is below the network's round trip",
+          phase_name(p), rtx, spurious));
+    }
+    for (const PlaneResult& x : p.planes) {
+      if (x.rx_missed_pkts + x.rx_no_mbuf_pkts != 0) {
+        out.push_back(fmt::format(
+            "{}: plane {}: the port lost packets before a worker saw them: rx_missed {}, rx_no_mbuf {}; "
+            "its worker polls too seldom (--workers, --lcores)",
+            phase_name(p), x.plane, x.rx_missed_pkts, x.rx_no_mbuf_pkts));
+      }
+      if (x.rx_error_pkts + x.tx_error_pkts != 0) {
+        out.push_back(fmt::format("{}: plane {}: the driver counts errors: rx_error {}, tx_error {}",
+                                  phase_name(p), x.plane, x.rx_error_pkts, x.tx_error_pkts));
+      }
+    }
+  }
+  return out;
+}
+
 std::vector<std::string> find_failures(const RunResult& run) {
   std::vector<std::string> out;
   if (run.phases.empty()) out.emplace_back("nothing was run: 0 phases");

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,8 @@ struct PlaneResult {
   bool link_up = true;
   std::uint64_t tx_pkts = 0, tx_bytes = 0, tx_data_pkts = 0, rx_pkts = 0, rx_bytes = 0;
   double tx_share = 0;  ///< of all data packets sent
+  /// What the driver counted beside: never seen by a worker.
+  std::uint64_t rx_missed_pkts = 0, rx_error_pkts = 0, rx_no_mbuf_pkts = 0, tx_error_pkts = 0;
 };
 
 struct EvResult {
@@ -69,7 +72,7 @@ struct PhaseResult {
   std::uint64_t messages_received = 0;  ///< counted by this end's receiver
   Rates offered;                        ///< what was posted
   Rates achieved;                       ///< what was acknowledged; l1 and l2 of all frames this end sent
-  Windows goodput_windows_bps;
+  Windows goodput_windows_bps;          ///< whole windows between the first post and the last completion
   double window_s = 0;
   Latency latency;
   Verification verification;       ///< of what this end received
@@ -106,6 +109,13 @@ struct RunResult {
 /// rates. A blank is a failure: no phase, no message, no sample, nothing verified although verification is
 /// on.
 std::vector<std::string> find_failures(const RunResult& run);
+
+/// What does not fail a run but explains its numbers: retransmissions of packets that had arrived, packets
+/// that a port lost by itself.
+std::vector<std::string> find_warnings(const std::vector<PhaseResult>& phases);
+
+/// The value of a counter; 0 when it is not there.
+std::uint64_t value_of(const Counters& counters, std::string_view name);
 
 /// Pretty JSON with a newline at the end.
 std::string to_json(const RunResult& run);

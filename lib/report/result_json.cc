@@ -47,10 +47,20 @@ Json verification(const Verification& v) {
 }
 
 Json plane(const PlaneResult& p) {
-  return {{"plane", p.plane},      {"address", p.address},   {"port", p.port},
-          {"link_up", p.link_up},  {"tx_pkts", p.tx_pkts},   {"tx_bytes", p.tx_bytes},
-          {"rx_pkts", p.rx_pkts},  {"rx_bytes", p.rx_bytes}, {"tx_data_pkts", p.tx_data_pkts},
-          {"tx_share", p.tx_share}};
+  return {{"plane", p.plane},
+          {"address", p.address},
+          {"port", p.port},
+          {"link_up", p.link_up},
+          {"tx_pkts", p.tx_pkts},
+          {"tx_bytes", p.tx_bytes},
+          {"rx_pkts", p.rx_pkts},
+          {"rx_bytes", p.rx_bytes},
+          {"tx_data_pkts", p.tx_data_pkts},
+          {"tx_share", p.tx_share},
+          {"rx_missed_pkts", p.rx_missed_pkts},
+          {"rx_error_pkts", p.rx_error_pkts},
+          {"rx_no_mbuf_pkts", p.rx_no_mbuf_pkts},
+          {"tx_error_pkts", p.tx_error_pkts}};
 }
 
 Json ev(const EvResult& e) {
@@ -63,6 +73,17 @@ Json ev(const EvResult& e) {
           {"tx_bytes", e.tx_bytes},
           {"tx_rtx", e.tx_rtx},
           {"tx_probes", e.tx_probes}};
+}
+
+/// Without a whole window: what the whole phase had.
+Json windows(const PhaseResult& p) {
+  const Windows& w = p.goodput_windows_bps;
+  const double all = p.achieved.goodput_bps;
+  return {{"window_s", p.window_s},
+          {"windows", w.count()},
+          {"min_bps", w.count() != 0 ? w.min() : all},
+          {"average_bps", w.count() != 0 ? w.average() : all},
+          {"max_bps", w.count() != 0 ? w.max() : all}};
 }
 
 Json phase(const PhaseResult& p) {
@@ -84,12 +105,7 @@ Json phase(const PhaseResult& p) {
           {"messages_received", p.messages_received},
           {"offered", rates(p.offered)},
           {"achieved", rates(p.achieved)},
-          {"goodput_windows",
-           {{"window_s", p.window_s},
-            {"windows", p.goodput_windows_bps.count()},
-            {"min_bps", p.goodput_windows_bps.min()},
-            {"average_bps", p.goodput_windows_bps.average()},
-            {"max_bps", p.goodput_windows_bps.max()}}},
+          {"goodput_windows", windows(p)},
           {"latency", latency(p.latency)},
           {"verification", verification(p.verification)},
           {"peer_verification", verification(p.peer_verification)},
@@ -124,8 +140,9 @@ std::string to_json(const RunResult& run) {
                {"failures", run.failures},
                {"warnings", run.warnings},
                {"phases", std::move(phases)}};
-  // Invalid UTF-8 (a file name in the command) is replaced, never thrown.
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  // Invalid UTF-8 (a file name in the command) is replaced, never thrown; ASCII alone, as a terminal may read
+  // it.
+  return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace mrc::report

@@ -42,6 +42,12 @@ void planes(const PhaseResult& p, Out out) {
     fmt::format_to(out, "  {:<6}{:<26}{:>6}{:>14}{:>8.1f}%{:>14}{:>14}\n", x.plane, x.address,
                    x.link_up ? "up" : "DOWN", x.tx_data_pkts, x.tx_share * 100, x.tx_pkts, x.rx_pkts);
   }
+  for (const PlaneResult& x : p.planes) {
+    if (x.rx_missed_pkts + x.rx_error_pkts + x.rx_no_mbuf_pkts + x.tx_error_pkts == 0) continue;
+    fmt::format_to(
+        out, "  port of plane {}: rx_missed {}, rx_error {}, rx_no_mbuf {}, tx_error {} (driver's counts)\n",
+        x.plane, x.rx_missed_pkts, x.rx_error_pkts, x.rx_no_mbuf_pkts, x.tx_error_pkts);
+  }
 }
 
 void evs(const PhaseResult& p, const TableOptions& options, Out out) {
@@ -82,10 +88,12 @@ void phase(const RunResult& run, const PhaseResult& p, const TableOptions& optio
     fmt::format_to(out, "  achieved     {} messages, {:.0f}/s, goodput {}, L2 {}, L1 {}, {:.0f} packets/s\n",
                    p.messages_completed, p.achieved.messages_per_s, gbps(p.achieved.goodput_bps),
                    gbps(p.achieved.l2_bps), gbps(p.achieved.l1_bps), p.achieved.packets_per_s);
-    fmt::format_to(out, "  goodput      min {} avg {} max {} over {} windows of {:.3f} s; {:.3f} s in all\n",
-                   gbps(p.goodput_windows_bps.min()), gbps(p.goodput_windows_bps.average()),
-                   gbps(p.goodput_windows_bps.max()), p.goodput_windows_bps.count(), p.window_s,
+    fmt::format_to(out, "               over {:.3f} s, from the first post to the last completion\n",
                    p.duration_s);
+    if (const Windows& w = p.goodput_windows_bps; w.count() != 0) {
+      fmt::format_to(out, "  steadiness   slowest window {}, fastest {}, of {} whole windows of {:.3f} s\n",
+                     gbps(w.min()), gbps(w.max()), w.count(), p.window_s);
+    }
   }
   if (p.messages_received != 0) fmt::format_to(out, "  received     {} messages\n", p.messages_received);
   const Latency& l = p.latency;
@@ -103,9 +111,33 @@ void phase(const RunResult& run, const PhaseResult& p, const TableOptions& optio
   if (two_ends && sends) fmt::format_to(out, "  peer checked {}\n", verification_line(p.peer_verification));
   planes(p, out);
   evs(p, options, out);
-  fmt::format_to(out, "  rtx          {}\n  drops        {}\n  packets      {}{}\n",
-                 count_line(p.retransmissions, true), count_line(p.drops, true),
-                 p.conserved ? "" : "NOT CONSERVED: ", p.conservation);
+  const std::uint64_t spurious = value_of(p.transport, "spurious_rtx");
+  fmt::format_to(out, "  rtx          {}{}\n  drops        {}\n  packets      {}{}\n",
+                 count_line(p.retransmissions, true),
+                 spurious == 0 ? "" : fmt::format("; spurious_rtx {} (the packet had arrived)", spurious),
+                 count_line(p.drops, true), p.conserved ? "" : "NOT CONSERVED: ", p.conservation);
+}
+
+std::string verdict(const RunResult& run, const PhaseResult& p) {
+  const bool looks_there = run.role != "loopback" && p.messages_offered != 0;
+  const Verification& v = looks_there ? p.peer_verification : p.verification;
+  if (!v.on) return "OFF";
+  return v.messages_bad == 0 && v.messages != 0 ? "all right" : fmt::format("{} WRONG", v.messages_bad);
+}
+
+/// A line a phase; after a sweep that is what people look for.
+void summary(const RunResult& run, Out out) {
+  fmt::format_to(out, "\n  {:>10}{:>14}{:>14}{:>12}{:>12}{:>12}{:>9}{:>12}\n", "size B", "messages/s",
+                 "goodput", "p50 us", "p99 us", "max us", "rtx", "verified");
+  for (const PhaseResult& p : run.phases) {
+    const Latency& l = p.latency;
+    const auto micro = [&](double ns) {
+      return l.samples == 0 ? std::string("-") : fmt::format("{:.2f}", ns / 1e3);
+    };
+    fmt::format_to(out, "  {:>10}{:>14.0f}{:>14}{:>12}{:>12}{:>12}{:>9}{:>12}\n", p.size_bytes,
+                   p.achieved.messages_per_s, gbps(p.achieved.goodput_bps), micro(l.p50_ns), micro(l.p99_ns),
+                   micro(l.max_ns), value_of(p.transport, "tx_rtx"), verdict(run, p));
+  }
 }
 
 }  // namespace
@@ -114,6 +146,7 @@ std::string to_table(const RunResult& run, const TableOptions& options) {
   std::string text;
   const Out out(text);
   for (const PhaseResult& p : run.phases) phase(run, p, options, out);
+  if (run.phases.size() > 1) summary(run, out);
   text += '\n';
   for (const std::string& w : run.warnings) fmt::format_to(out, "warning: {}\n", w);
   for (const std::string& f : run.failures) fmt::format_to(out, "FAILED: {}\n", f);

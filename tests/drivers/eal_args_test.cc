@@ -117,6 +117,21 @@ TEST(EalArgs, ArgumentsThatWouldEndTheProcessAreRefused) {
   }
 }
 
+TEST(EalArgs, ASecondaryProcessIsRefusedInsteadOfWaitedFor) {
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{"--proc-type=secondary"},
+                                             {"--proc-type", "secondary"},
+                                             {"--proc=secondary"},
+                                             {"--proc-type=auto"}}) {
+    EalConfig config;
+    config.extra_args = args;
+    EXPECT_NE(failure(config, machine()).find("a secondary one would wait"), std::string::npos) << args[0];
+  }
+  EalConfig config;
+  config.extra_args = {"--proc-type=primary"};
+  EXPECT_EQ(failure(config, machine()), "");
+}
+
 TEST(EalArgs, PciDevicesMustExistAndBeBound) {
   EalConfig config;
   config.pci_allow = {"0000:17:00.0"};

@@ -122,6 +122,13 @@ TEST(ExchangeMessages, RefusesWhatWouldHarm) {
   EXPECT_NE(error_after([](json& j) { j["qps"][0]["target_bytes"] = "18446744073709551615"; }), "")
       << "wraps";
   EXPECT_NE(error_after([](json& j) { j["workload"]["seed"] = 5; }), "") << "64 bits travel as text";
+  EXPECT_EQ(error_after([](json& j) { j["qps"][1]["qpn"] = j["qps"][0]["qpn"]; }),
+            "qps[1].qpn is 3, as another QP's");
+  for (const char* ip : {"::", "::1", "ff02::1", "::ffff:10.0.0.1", "0.0.0.0", "0.1.2.3", "127.0.0.1",
+                         "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"}) {
+    const std::string said = error_after([&](json& j) { j["addresses"][0][0]["ip"] = ip; });
+    EXPECT_NE(said.find(std::string("addresses[][].ip is ") + ip), std::string::npos) << ip << ": " << said;
+  }
 }
 
 TEST(ExchangeMessages, RefusesGarbageAndDepth) {
@@ -139,7 +146,8 @@ TEST(ExchangeMessages, RefusesGarbageAndDepth) {
 TEST(ExchangeMessages, ThePeersWordsCannotDriveOurTerminal) {
   const Result<Message> r = decode(R"({"type":"refuse","reason":"a\u001b[2Jb\nc"})");
   ASSERT_TRUE(r);
-  EXPECT_EQ(std::get<Refuse>(*r).reason, "a?[2Jb?c");
+  EXPECT_EQ(std::get<Refuse>(*r).reason, "a\\x1b[2Jb\\nc");
+  EXPECT_EQ(decode("\x9b[2J\n").error().message, "not JSON: '\\x9b[2J\\n'");
 }
 
 /// Two ends joined without a network.
@@ -303,6 +311,53 @@ TEST(Exchange, SilenceEndsItAndPingsPreventThat) {
   EXPECT_EQ(e.run.failure()->message, "the peer has been silent for 10.0 s (while running)");
   EXPECT_EQ(e.run.failure()->code, ExitCode::kPeer);
   EXPECT_LE(e.serve.deadline(), e.now);
+}
+
+// Pings alone do not get a peer anywhere.
+TEST(Exchange, EachStateBeforeTheRunHasADeadline) {
+  const auto wait = [](Ends& e, int seconds_each, int times) {
+    for (int i = 0; i < times && !e.serve.over(); ++i) {
+      e.now = e.now + seconds(seconds_each);
+      e.serve.on_time(e.now);
+      e.serve.on_bytes(encode(Ping{}), e.now);
+    }
+  };
+  Ends e;
+  e.deliver();
+  wait(e, 5, 23);
+  EXPECT_FALSE(e.serve.over()) << "starting DPDK may take a while";
+  wait(e, 5, 3);
+  ASSERT_TRUE(e.serve.failure());
+  EXPECT_EQ(e.serve.failure()->message, "the peer has not got further than 'negotiating' within 120.0 s");
+  Ends f;
+  f.deliver();
+  f.run.send(sample_offer());
+  f.deliver();
+  f.serve.next();
+  f.serve.send(Accept{sample_offer()});
+  wait(f, 5, 26);
+  ASSERT_TRUE(f.serve.failure());
+  EXPECT_EQ(f.serve.failure()->message, "the peer has not got further than 'setting up' within 120.0 s");
+  Ends g;
+  g.to_running();
+  wait(g, 5, 100);
+  EXPECT_FALSE(g.serve.over()) << "how long a run may take is the session's business";
+}
+
+// The other end may have been told a shorter timeout than ours.
+TEST(Exchange, PingsDoNotDependOnOurTimeout) {
+  Exchange patient(ExchangeRole::kRun, "r", seconds(3600), Time{1});
+  patient.take_output();
+  patient.on_time(Time{1} + milliseconds(251));
+  EXPECT_EQ(patient.take_output(), encode(Ping{}));
+}
+
+TEST(Exchange, AReasonThatIsTooLongArrivesAllTheSame) {
+  Ends e;
+  e.deliver();
+  e.serve.abort(ExitCode::kPeer, std::string(3 * kMaxTextBytes, 'x'));
+  e.deliver();
+  EXPECT_EQ(e.run.failure()->message, "the peer gave up: " + std::string(kMaxTextBytes, 'x'));
 }
 
 TEST(Exchange, DisconnectTellsWhenItHappened) {

@@ -26,7 +26,7 @@ FlowPlan plan(std::uint64_t size, std::uint32_t slots, std::uint32_t depth, std:
 struct Pair {
   explicit Pair(const FlowPlan& p)
       : memory(p.stride_bytes * p.slots + 1), sender(p), receiver(p, memory.data()) {
-    receiver.prepare();
+    while (!receiver.prepared()) receiver.prepare_some(100);
   }
   void place(std::uint64_t message, std::uint64_t skip_from = ~0ULL, std::uint64_t skip_bytes = 0) {
     const FlowPlan& p = sender.plan();

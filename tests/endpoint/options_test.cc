@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include "program_name.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -102,6 +106,70 @@ TEST(Options, AServingEndTakesItsQpsFromThePeer) {
   EXPECT_EQ(config_of({"serve", "--profile", "vhost", "--device", "s", "--workers", "4"}).engine.workers, 4U);
 }
 
+TEST(Options, AnOptionTakesThePlaceOfWhatTheFileSays) {
+  const std::string path = testing::TempDir() + "mrc_options_test.yaml";
+  const auto with_file = [&](const char* text, const Args& args) {
+    std::ofstream(path) << text;
+    Args all{"run", "--loopback", "-c", path};
+    all.insert(all.end(), args.begin(), args.end());
+    return config_of(all).workload;
+  };
+  EXPECT_EQ(with_file("workload: {duration_s: 3}\n", {"-n", "7"}).iterations, 7U);
+  EXPECT_EQ(with_file("workload: {duration_s: 3}\n", {"-n", "7"}).duration_s, 0);
+  EXPECT_EQ(with_file("workload: {iterations: 9}\n", {"-D", "2"}).duration_s, 2);
+  EXPECT_EQ(with_file("workload: {iterations: 9}\n", {"-D", "2"}).iterations, 0U);
+  EXPECT_TRUE(with_file("workload: {sweep: [1, 2]}\n", {"-s", "64"}).sweep_bytes.empty());
+  EXPECT_EQ(with_file("workload: {size: 5}\n", {"-a"}).sweep_bytes.size(), 23U);
+  std::remove(path.c_str());
+}
+
+TEST(Options, WhatHasNoEffectIsRefused) {
+  const auto said = [](const Args& args) {
+    const Parsed p = parse_command_line(args);
+    EXPECT_FALSE(p.run) << args.back();
+    EXPECT_EQ(p.exit.code, ExitCode::kUsage);
+    return p.exit.text;
+  };
+  const Args vhost{"--profile", "vhost", "--device", "s"};
+  const auto with = [&](Args words, const Args& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  EXPECT_EQ(said({"run", "--loopback", "--profile", "ring", "--loss", "0.1"}),
+            "command line: fabric.loss: has no effect: only the profile virtual has a fabric\n");
+  for (const Args& args :
+       {Args{"run", "--loopback", "--connect", "10.0.0.1"}, Args{"run", "--loopback", "--device", "eth0"},
+        Args{"run", "--loopback", "-w", "write_lat", "-t", "16"},
+        Args{"run", "--loopback", "-w", "write_lat", "-b"},
+        Args{"run", "--loopback", "--set", "capture.snap_bytes=100"},
+        with({"serve", "--set", "workload.size=5"}, vhost), with({"run", "--planes", "3"}, vhost)}) {
+    EXPECT_NE(said(args).find("has no effect"), std::string::npos) << args.back() << ": " << said(args);
+  }
+  for (const Args& args :
+       {Args{"run", "--loopback", "-n", "5", "-D", "3"}, Args{"run", "--loopback", "-a", "-s", "1"}}) {
+    EXPECT_NE(said(args).find("excludes"), std::string::npos) << said(args);
+  }
+  EXPECT_NE(said({"run", "serve"}).find("not expected"), std::string::npos);
+  EXPECT_TRUE(parse_command_line(with({"serve", "--no-verify", "--planes", "1"}, vhost)).run)
+      << "these have one";
+}
+
+TEST(Options, TheResultFileIsKnownAlsoWhenTheRunIsRefused) {
+  EXPECT_EQ(parse_command_line({"run", "--loopback", "-q", "0", "--json", "r.json"}).json_path, "r.json");
+  EXPECT_EQ(parse_command_line({"run", "--loopback", "--json", "r.json"}).json_path, "r.json");
+  EXPECT_EQ(parse_command_line({"run", "--loopback", "--json", "r.json", "--check-config"}).json_path, "")
+      << "nothing is run, an older result stays";
+}
+
+TEST(Options, CommandsInMessagesAreAsTheUserTypesThem) {
+  set_program_name("./build dir/mrc-endpoint");
+  EXPECT_NE(parse_command_line({}).exit.text.find("\n  './build dir/mrc-endpoint' run --loopback -D 2\n"),
+            std::string::npos);
+  EXPECT_NE(parse_command_line({"run"}).exit.text.find("use ''./build dir/mrc-endpoint' run --loopback'"),
+            std::string::npos);
+  set_program_name("mrc-endpoint");
+}
+
 TEST(Options, HelpIsNoError) {
   for (const Args& args : {Args{"--help"}, Args{"run", "--help"}, Args{"serve", "-h"}, Args{"--help-config"},
                            Args{"--version"}}) {
@@ -112,6 +180,7 @@ TEST(Options, HelpIsNoError) {
   }
   EXPECT_NE(parse_command_line({"run", "--help"}).exit.text.find("--tx-depth"), std::string::npos);
   EXPECT_NE(parse_command_line({"run", "--help"}).exit.text.find("Exit codes"), std::string::npos);
+  EXPECT_NE(parse_command_line({"--help"}).exit.text.find("\n  demo "), std::string::npos);
 }
 
 }  // namespace

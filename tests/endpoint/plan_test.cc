@@ -67,7 +67,7 @@ Offer offer(std::uint8_t host) {
 
 TEST(Plan, CompatibleEndsPass) {
   EXPECT_TRUE(check_peer(offer(1), offer(2), 4096));
-  EXPECT_TRUE(check_offer(config::EndpointConfig{}, offer(2)));
+  EXPECT_TRUE(check_offer(config::EndpointConfig{}, offer(2), 1ULL << 40));
 }
 
 TEST(Plan, EachIncompatibilityIsNamed) {
@@ -128,7 +128,7 @@ TEST(Plan, AnOfferBeyondTheLimitsIsRefusedBeforeMemoryIsTaken) {
   const auto said = [&](auto change) {
     Offer o = offer(2);
     change(o);
-    const Result<void> r = check_offer(own, o);
+    const Result<void> r = check_offer(own, o, 1ULL << 40);
     return r ? std::string() : r.error().message;
   };
   EXPECT_NE(said([](Offer& o) { o.workload.kind = "read_bw"; }).find("'read_bw' is not known"),
@@ -137,6 +137,26 @@ TEST(Plan, AnOfferBeyondTheLimitsIsRefusedBeforeMemoryIsTaken) {
   EXPECT_NE(said([](Offer& o) { o.workload.region_bytes = 1ULL << 60; }).find("above the limit"),
             std::string::npos);
   EXPECT_NE(said([](Offer& o) { o.workload.region_bytes = 32; }).find("cannot hold a message"),
+            std::string::npos);
+}
+
+TEST(Plan, TheServingEndNamesItsMemoryLimit) {
+  const auto said = [](std::uint64_t limit_bytes, std::uint64_t free_bytes, bool both_ways) {
+    config::EndpointConfig own;
+    own.oob.memory_limit_bytes = limit_bytes;
+    Offer o = offer(2);
+    o.workload.region_bytes = 64ULL << 20;
+    o.workload.bidirectional = both_ways;
+    const Result<void> r = check_offer(own, o, free_bytes);
+    return r ? std::string() : r.error().message;
+  };
+  constexpr std::uint64_t kMib = 1ULL << 20;
+  EXPECT_EQ(said(64 * kMib, 1, false), "");
+  EXPECT_EQ(said(64 * kMib, 1 << 30, true),
+            "the run needs 128 MiB of message memory at the serving end, which gives 64 MiB at most "
+            "(oob.memory_limit); use smaller messages, fewer QPs or a smaller --tx-depth");
+  EXPECT_EQ(said(0, 128 * kMib, false), "") << "half of what is free";
+  EXPECT_NE(said(0, 127 * kMib, false).find("63 MiB at most (oob.memory_limit there: half of what is free)"),
             std::string::npos);
 }
 

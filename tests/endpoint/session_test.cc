@@ -68,6 +68,8 @@ class Loop {
     }
   }
   Session& session(std::size_t i) { return *session_[i]; }
+  config::EndpointConfig& config(std::size_t i) { return config_[i]; }
+  [[nodiscard]] Time now() const { return clock_.now(); }
 
   std::function<void(Loop&)> during;
   unsigned serve_steps_every = 1;  ///< rounds: more, and the messages of the running end come in batches
@@ -178,6 +180,50 @@ TEST(Session, AReportAndTheNextPhaseMayComeInOnePiece) {
       EXPECT_EQ(loop.results[0].size(), 20U);
       EXPECT_EQ(loop.results[1].size(), 20U);
     }
+  }
+}
+
+TEST(Session, VerificationIsOffAtBothEndsOrAtNone) {
+  for (const std::size_t who : {0U, 1U}) {
+    Loop loop(workload(config::WorkloadKind::kWriteBw, 3000, 100));
+    loop.config(who).workload.verify = false;
+    loop.run();
+    for (std::size_t i = 0; i < 2; ++i) {
+      ASSERT_FALSE(loop.failure[i]) << loop.failure[i]->message;
+      report::RunResult r;
+      r.role = i == 0 ? "serve" : "run";
+      r.phases = loop.results[i];
+      EXPECT_EQ(report::find_failures(r), std::vector<std::string>{}) << r.role;
+      EXPECT_FALSE(r.phases[0].verification.on || r.phases[0].peer_verification.on);
+      EXPECT_EQ(r.phases[0].verification.method,
+                i == who ? "--no-verify at this end; bytes were not looked at"
+                         : "--no-verify at the other end; bytes were not looked at");
+    }
+  }
+}
+
+TEST(Session, AServingEndKeepsToItsMemoryLimit) {
+  Loop loop(workload(config::WorkloadKind::kWriteBw, 4096, 10));
+  loop.config(0).oob.memory_limit_bytes = 1U << 20;
+  loop.run();
+  ASSERT_TRUE(loop.failure[1]);
+  EXPECT_NE(loop.failure[1]->message.find("which gives 1 MiB at most (oob.memory_limit)"), std::string::npos)
+      << loop.failure[1]->message;
+}
+
+TEST(Session, PhasesComeInOrder) {
+  for (const std::uint32_t index : {1U, 0xFFFFFFFFU}) {
+    Loop loop(workload(config::WorkloadKind::kWriteBw, 64, 10));
+    bool sent = false;
+    loop.during = [&](Loop& l) {
+      if (sent || l.session(0).exchange().state() != Exchange::State::kRunning) return;
+      sent = true;
+      l.session(0).exchange().on_bytes(encode(PhaseStart{index, 64, 1, 1, 0}), l.now());
+    };
+    loop.run();
+    ASSERT_TRUE(loop.failure[0]);
+    EXPECT_NE(loop.failure[0]->message.find("where 0 of at most 64 was due"), std::string::npos)
+        << loop.failure[0]->message;
   }
 }
 

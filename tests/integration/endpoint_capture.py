@@ -6,6 +6,8 @@ packet. One frame is damaged on its way, and stands in the receiver's file with 
 endpoint_capture.py MRC_ENDPOINT MRC_DECODE [CASE...]"""
 import collections
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -121,4 +123,22 @@ def cannot_be_written():
     print("ok: a file that cannot be written is an error at the start")
 
 
-lib.run_cases(a_pair, drops_only, loopback, cannot_be_written, programs=2)
+def a_full_disk():
+    """The run is not held up; what is missing is counted, told, and no success."""
+    if os.geteuid() != 0:
+        lib.skip("a file system of 64 KiB needs root")
+    directory = lib.path("small")
+    os.makedirs(directory, exist_ok=True)
+    inside = f"mount -t tmpfs -o size=64k none {directory} && \"$@\"; code=$?; ls -l {directory}; exit $code"
+    text = lib.run(2, "unshare", "-m", "sh", "-c", inside, "sh", program, "run", "--loopback", "--idle", "yield", "-s", "64K",
+                   "-n", 300, "--capture", f"{directory}/c.pcapng", "--json", lib.path("full.json"))
+    result = lib.load_result("full.json")
+    said = [f for f in result["failures"] if "No space left on device" in f]
+    check(len(said) >= 1 and "the file holds the packets up to there" in said[0], f"{result['failures']}\n{text}")
+    missing = int(re.search(r"(\d+) packets are not in it", said[0]).group(1))
+    check(missing > 100 and not result["pass"] and result["exit_code"] == 2, result["failures"])
+    check(result["phases"][0]["messages_completed"] == 300, "the run itself goes on")
+    print("ok: on a full disk", missing, "packets are told as missing, exit code 2")
+
+
+lib.run_cases(a_pair, drops_only, loopback, cannot_be_written, a_full_disk, programs=2)

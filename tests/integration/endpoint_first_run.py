@@ -47,10 +47,10 @@ def no_arguments():
         wanted = 0 if "--help" in command or "--help-config" in command else 2
         check(p.returncode == wanted, f"{command}: exit code {p.returncode}: {text}")
         check(text and not STACK.search(text) and "EAL:" not in text, text)
-        if len(command) == 1 or command[-1] == copy:
-            check("mrc-endpoint run --loopback -D 2" in text, text)
+        if len(command) == 1 or (prefix and command[-1] == copy):
+            check(f"\n  {command[-1]} run --loopback -D 2\n" in text, text)  # as it was typed, so it can be copied
     text = subprocess.run([*prefix, copy, "serve"], capture_output=True, text=True).stderr
-    check("has both ends in one process: use 'mrc-endpoint run --loopback', or choose another profile" in text, text)
+    check(f"has both ends in one process: use '{copy} run --loopback', or choose another profile" in text, text)
     print("ok: nothing configured: help or one line, no EAL, no stack, as root and as nobody")
 
 
@@ -105,10 +105,46 @@ def eal_arguments():
     check("-m 300" in line and line.count("-m ") == 1, line)
     for words, said in ((["--nonsense"], "an EAL argument is unknown"), (["-h"], "EAL argument '-h': not passed on"),
                         (["--no-huge", "--in-memory"], "contradict each other"), (["--no-huge", "-m"], "lacks its value"),
-                        (["--lcores", "0@99"], "not usable here"), (["-m", "16"], "memory")):
+                        (["--lcores", "0@99"], "not usable here"), (["-m", "16"], "memory"),
+                        (["--proc-type=secondary"], "a secondary one would wait"),
+                        (["--proc-type", "secondary"], "a secondary one would wait")):
         text = lib.run(2, program, "run", "--loopback", "-s", 64, "-n", 10, "--", *words)
         check(said in text and not STACK.search(text) and "Usage:" not in text, f"{words}: {text}")
     print("ok: EAL arguments behind '--' are passed on, printed, and answered in words when they are wrong")
+
+
+def the_result_file():
+    """It is found out at the start whether it can be written, and no older result is left by a run that does not start."""
+    old = lib.path("old.json")
+    for args, said in ((["-q", 0], "below the limit"), (["--", "--nonsense"], "an EAL argument is unknown")):
+        with open(old, "w", encoding="utf-8") as f:
+            f.write("an older result")
+        text = lib.run(2, program, "run", "--loopback", "--json", old, *args)
+        check(said in text, text)
+        if os.path.exists(old):
+            result = lib.load_result("old.json")
+            check(not result["pass"] and said in result["failures"][0] and result["phases"] == [], result)
+    for path, said in (("/nonexistent/r.json", "No such file"), (lib.TMP, "Is a directory")):
+        for command in (["run", "--loopback", "-D", 60], ["demo"]):
+            start = time.monotonic()
+            text = lib.run(2, program, *command, "--json", path)
+            check(said in text and time.monotonic() - start < 10, text)
+    text = lib.run(2, program, "run", "--loopback", "-s", 64, "-n", 10, "--idle", "yield", "--json", "/dev/full")
+    check("No space left" in text, text)
+    print("ok: --json is claimed at the start; a failed start leaves no older result")
+
+
+def options_of_the_demo():
+    for args, said in ((["--delay-us", 1], "from 100 to 5000"), (["--planes", 1], "from 2 to 16"),
+                       (["--loss-percent", 50], "from 0 to 10"), (["--paths", 64], "to 128 in all"),
+                       (["--paths", 2], "from 4 paths"),
+                       (["--bytes", "1MB"], "--bytes"), (["--planes", 0], "--planes"), (["--delay-us", "nan"], "--delay-us"),
+                       (["more"], "not expected")):
+        text = lib.run(2, program, "demo", *args)
+        check(said in text and not STACK.search(text), f"{args}: {text}")
+    text = lib.run(0, program, "demo", "--planes", 2, "--paths", 4, "--loss-percent", 0, "--bytes", "256MB")
+    check("demo: pass" in text, text)
+    print("ok: options that the demo's checks could not stand are refused with limit and reason")
 
 
 def on_a_terminal():
@@ -148,4 +184,4 @@ def without_a_terminal():
 
 
 lib.run_cases(no_arguments, the_command_of_the_help_works, a_pair_of_nobody, what_needs_rights_says_so, eal_arguments,
-              on_a_terminal, without_a_terminal)
+              the_result_file, options_of_the_demo, on_a_terminal, without_a_terminal)

@@ -82,7 +82,7 @@ def mistakes():
             (["serve", "--profile", "ring"], "both ends in one process"),
             (["run", "--nonsense"], "--nonsense"), (["run", "--config", "/nonexistent.yaml"], "No such file"),
             (["run", "--loopback", "--lcores", "100"], "CPU 100 is not available"),
-            (["run", "--loopback", "-n", 5, "-D", 1], "iterations and duration_s are both set")):
+            (["run", "--loopback", "-n", 5, "-D", 1], "--iters excludes --duration")):
         text = lib.run(2, program, *args)
         check(said in text, f"{args}: '{said}' is not in\n{text}")
         check("EAL:" not in text and "panic" not in text.lower(), text)

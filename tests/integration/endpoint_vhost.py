@@ -31,6 +31,15 @@ def no_verify_is_said():
     ran, _ = pair.finish()
     check(ran["phases"][0]["peer_verification"]["on"] is False, "verification should be off")
     check("OFF" in pair.run.text(), pair.run.text())
+    # Told to one end alone it holds for both, and both pass.
+    for run_args, serve_args, whose in (([], ["--no-verify"], "the other end"), (["--no-verify"], [], "this end")):
+        pair = Pair(program, ["-s", 4096, "-n", 100, *run_args], serve_args)
+        ran, served = pair.finish()
+        for result in (ran, served):
+            phase = result["phases"][0]
+            check(result["pass"] and not phase["verification"]["on"] and not phase["peer_verification"]["on"], result)
+        check(f"verification is off: --no-verify at {whose}" in pair.run.text(), pair.run.text())
+    print("ok: --no-verify at either end is agreed upon and said")
 
 
 def interrupt(which):
@@ -89,31 +98,121 @@ def refused():
     print("ok: another MTU is refused on both sides, code 3")
 
 
+def greet(s, **changes):
+    s.sendall(json.dumps({"type": "hello", "protocol": "softmrc.exchange", "version": 1, "role": "run", "software": "x",
+                          **changes}).encode() + b"\n")
+
+
 def strangers():
-    for words, said in ((b"GET / HTTP/1.1\r\n\r\n", "not JSON"), (b"\xff" * 5000 + b"\n", "not JSON"),
-                        (json.dumps({"type": "hello", "protocol": "softmrc.exchange", "version": 99, "role": "run",
-                                     "software": "x"}).encode() + b"\n", "version 1 here, 99 there"),
-                        (b"", "closed the connection")):
-        serve = Program(program, "serve", *lib.vhost_args(), "--port", 0)
-        port = int(serve.wait_for(r"serving on \S+ port (\d+)").group(1))
+    """A port scan, a browser, noise, another release, somebody who says nothing: each is refused, counted, and the peer
+    that comes then is served."""
+    link = lib.Sockets(2)
+    serve = Program(program, "serve", *link.args, "--port", 0, "--json", lib.path("serve-strangers.json"))
+    port = int(serve.wait_for(r"serving on \S+ port (\d+)").group(1))
+    silent = socket.create_connection(("127.0.0.1", port))
+    cases = ((b"GET / HTTP/1.1\r\n\r\n", "not JSON"), (b"\xff\x1b[2J\xc2\x9b" * 500 + b"\n", "not JSON"),
+             (None, "version 1 here, 99 there"), (b"", "closed the connection"))
+    for words, said in cases:
         with socket.create_connection(("127.0.0.1", port)) as s:
-            s.sendall(words)
-            if words:
+            greet(s, version=99) if words is None else s.sendall(words)
+            if words != b"":
                 s.settimeout(10)
                 try:
                     while s.recv(4096):
                         pass
                 except ConnectionResetError:
                     pass
+        serve.wait_for(f"refused 127.0.0.1:.*{said}", 10)
+    run = Program(program, "run", *link.args, "--port", port, "-s", 4096, "-n", 50)
+    run.finish(0, 60)
+    text = serve.finish(0, 30)
+    silent.close()
+    check("5 connections to the exchange's port were no peer" in text, text)
+    check(not [c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f"], repr(text))
+    lib.load_result("serve-strangers.json")
+    print("ok: strangers on the exchange port are refused and counted, and the peer behind them is served")
+
+
+def a_peer_that_breaks_the_exchange():
+    """A peer that greeted and then breaks the exchange is no stranger any more."""
+    serve = Program(program, "serve", *lib.vhost_args(), "--port", 0, "--peer-timeout", 2)
+    port = int(serve.wait_for(r"serving on \S+ port (\d+)").group(1))
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        greet(s)
+        serve.wait_for("connection from")
+        s.sendall(b'{"type":"offer"}\n')
         text = serve.finish(3, 20)
-        check(said in text, f"{words[:30]}: {text}")
-    print("ok: strangers on the exchange port are refused, code 3")
+        check("mtu is missing" in text, text)
+    print("ok: a greeted peer that breaks the exchange ends it with code 3")
+
+
+def set_up_takes_its_time():
+    """While one end starts DPDK and fills its memory the other hears from it: two seconds of patience suffice."""
+    pair = Pair(program, ["-s", "512M", "-n", 2, "-b", "--peer-timeout", 1], ["--peer-timeout", 1])
+    ran, served = pair.finish()
+    check_verified(ran, served, 2, True)
+    print("ok: messages of 512 MiB both ways, with a peer timeout of a second")
+
+
+def a_limit_of_memory():
+    pair = Pair(program, ["-s", "1M", "-q", 8, "-n", 10], ["--set", "oob.memory_limit=16M"])
+    text = pair.run.finish(3)
+    check("the run needs 64 MiB of message memory at the serving end, which gives 16 MiB at most (oob.memory_limit)" in text,
+          text)
+    pair.serve.finish(3)
+    print("ok: a run that needs more memory than the serving end gives is refused")
+
+
+def a_silent_vhost_server():
+    """Something that accepts on the socket and never answers: that is waited for, with pings to the peer, for a while
+    only; SIGINT ends it at once."""
+    path = lib.path("silent.sock")
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket() as oob:
+        listener.bind(path)
+        listener.listen()
+        oob.bind(("127.0.0.1", 0))
+        oob.listen()
+        run = Program(program, "run", "--profile", "vhost", "--device", path, "--port", oob.getsockname()[1],
+                      "--json", lib.path("silent.json"))
+        peer = oob.accept()[0]
+        held = listener.accept()[0]
+        peer.settimeout(10)
+        heard = b""
+        while heard.count(b"ping") < 3:
+            more = peer.recv(4096)
+            check(more, f"it ended: {run.text()}")
+            heard += more
+        check(heard.startswith(b'{"') and b'"hello"' in heard, heard)
+        run.signal(signal.SIGINT)
+        start = time.monotonic()
+        text = run.finish(1, 10)
+        check(time.monotonic() - start < 5 and "interrupted while setting up" in text, text)
+        check(lib.load_result("silent.json")["exit_code"] == 1, "the result says so too")
+        held.close()
+        run = Program(program, "run", "--profile", "vhost", "--device", path, "--port", oob.getsockname()[1])
+        peer, held = oob.accept()[0], listener.accept()[0]
+        text = run.finish(2, 60)
+        check("the ports did not come up within 30 s; a vhost peer that does not answer does that" in text and path in text,
+              text)
+        check(b"the ports did not come up" in b"".join(iter(lambda: peer.recv(4096), b"")), "the peer is told")
+        held.close()
+    print("ok: a vhost server that does not answer hangs nothing, and the peer hears from us meanwhile")
 
 
 def nobody():
     text = lib.run(3, program, "run", *lib.vhost_args(), "--port", 1, "--set", "oob.connect_timeout_s=0.3")
     check("start the other end first" in text, text)
     print("ok: nobody there, code 3")
+    # Neither a refused nor an unanswered connection is waited for after SIGINT.
+    for address in ("127.0.0.1", "192.0.2.1"):
+        run = Program(program, "run", *lib.vhost_args(), "--connect", address, "--port", 1, "--set",
+                      "oob.connect_timeout_s=30")
+        time.sleep(0.5)
+        run.signal(signal.SIGINT)
+        start = time.monotonic()
+        text = run.finish(1, 5)
+        check(time.monotonic() - start < 2 and "interrupted" in text, text)
+    print("ok: SIGINT ends connecting at once")
 
 
 def interrupts():
@@ -126,4 +225,5 @@ def kills():
     kill("run", "serve")
 
 
-lib.run_cases(workloads, no_verify_is_said, interrupts, kills, frozen_peer, retry_budget, refused, strangers, nobody)
+lib.run_cases(workloads, no_verify_is_said, interrupts, kills, frozen_peer, retry_budget, refused, strangers, a_peer_that_breaks_the_exchange,
+              set_up_takes_its_time, a_limit_of_memory, a_silent_vhost_server, nobody)

@@ -53,9 +53,10 @@ def pcap(packets, link=1, snap=65535, magic=0xA1B2C3D4):
 def test_command_line():
     r = run()
     check(r.returncode == 2, 'no arguments: exit code 2')
-    command = next((l for l in r.stderr.decode().splitlines() if l.strip().startswith('mrc-decode --ip-hex')), None)
+    command = next((l for l in r.stderr.decode().splitlines() if 'mrc-decode --ip-hex' in l), None)
     check(command is not None, 'no arguments: a first command')
     if command is not None:
+        check(shlex.split(command)[0] == PROGRAM, 'the first command starts what was started: ' + command)
         expect(0, 'Acknowledge', *shlex.split(command)[1:])
     expect(2, '--bogus', '--bogus')
     expect(2, 'no hex digit', '--ip-hex', '45xx')
@@ -84,6 +85,44 @@ def test_hex():
     orders = [json.loads(run('--json', '--ev-order', o, '--ip-hex', V6).stdout)['entropy'] for o in 'AB']
     check(orders == [0x56781234, 0x12345678], 'EV orders: %s' % orders)
     expect(1, 'udp_port', '--ports', '5000', '--ip-hex', V4)
+    expect(0, 'icrc     e13f6ed1 ok (bytes in packet order)', '--ports', '4791,5000', '--ip-hex', V4)
+
+
+def test_words_of_others(directory):
+    """Names and comments in a capture, and arguments, reach a terminal as visible characters only."""
+    def block(kind, body):
+        body += bytes(-len(body) % 4)
+        return struct.pack('<II', kind, len(body) + 12) + body + struct.pack('<I', len(body) + 12)
+
+    def option(code, value):
+        return struct.pack('<HH', code, len(value)) + value + bytes(-len(value) % 4)
+
+    evil = b'\x1b]0;owned\x07\x1b[31mred\nfake: packet 2 fine\xc2\x9b31m\xe2\x80\xaereverse\x9b\x7f\xff'
+    data = bytes.fromhex(V4)
+    path = os.path.join(directory, 'evil.pcapng')
+    with open(path, 'wb') as f:
+        f.write(block(0x0A0D0D0A, struct.pack('<IHHq', 0x1A2B3C4D, 1, 0, -1)))
+        f.write(block(1, struct.pack('<HHI', 101, 0, 0) + option(2, evil)))
+        f.write(block(6, struct.pack('<IIIII', 0, 0, 0, len(data), len(data)) + data + bytes(-len(data) % 4) +
+                      option(1, evil)))
+    for args in ([path], ['--json', path], ['--ip-hex', '\x1b[31m'], [path + '\x1b[2J\x9b'], ['--\x1b[2J'],
+                 ['--ports', '\x1b[2J', path]):
+        r = run(*args)
+        said = (r.stdout + r.stderr)
+        bad = [c for c in said.decode('utf-8') if (c < ' ' and c != '\n') or '\x7f' <= c <= '\x9f' or c == '\u202e']
+        check(not bad and said, '%s: raw %r in %r' % (args, bad, said))
+    check(len(run(path).stdout.splitlines()) == len(run('--ip-hex', V4).stdout.splitlines()),
+          'a newline in a comment is no new line')
+
+
+def test_files(directory):
+    expect(2, 'is a directory; name the captures in it', directory)
+    path = os.path.join(directory, 'one.pcap')
+    with open(path, 'wb') as f:
+        f.write(pcap([ETH4 + bytes.fromhex(V4)]))
+    expect(0, 'Write', '--ports', '4791,5000', path)
+    expect(0, 'Write', '--ports', '4791', path)
+    expect(0, 'Write', '--dscp', '0,4,8,12,16,46', path)
 
 
 def test_captures(directory):
@@ -120,6 +159,8 @@ def main():
     test_hex()
     with tempfile.TemporaryDirectory() as directory:
         test_captures(directory)
+        test_words_of_others(directory)
+        test_files(directory)
     print('%d failures' % FAILURES)
     return 1 if FAILURES else 0
 

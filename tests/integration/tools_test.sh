@@ -50,6 +50,7 @@ if grep -q '^ok ' "$work/out"; then
   failed=1
 fi
 expect 'doctor refuses what it does not know' 2 "unknown argument '--fix'" "$doctor" --fix
+expect 'doctor refuses a second argument' 2 'one argument at most' "$doctor" --brief --brief
 expect 'doctor --help' 0 'tools/doctor' "$doctor" --help
 
 expect 'setup status' 0 'packages to build: all' "$setup" status
@@ -58,7 +59,16 @@ expect 'setup for an unknown purpose' 1 'give build, test or demo' "$setup" --fo
 expect 'setup with a bad number' 1 'give a number of MiB' "$setup" --hugepages many
 expect 'setup with an unknown argument' 1 'see tools/setup --help' "$setup" --what ever
 expect 'setup undo with an unknown argument' 1 'undo takes --packages' "$setup" undo --all
+expect 'setup status refuses an argument' 1 'status takes no argument' "$setup" status all
 expect 'setup --help' 0 'tools/setup undo' "$setup" --help
+expect 'setup --for test --help does nothing else' 0 'tools/setup undo' "$setup" --for test --help
+
+# Help is help: quickly, without installing, building or checking anything.
+for tool in lint count-tests test demo spec-coverage; do
+  expect "$tool --help" 0 "^.*(tools/)?$tool" timeout 20 "$top/tools/$tool" --help
+  expect "$tool refuses what it does not know" 2 '(unknown|usage|unrecognized)' timeout 20 "$top/tools/$tool" --what-ever
+done
+expect 'lint refuses a second word' 2 'unknown argument' timeout 20 "$top/tools/lint" --help me
 
 # A machine where nothing is installed: dpkg knows no package, and there is neither root nor sudo nor apt.
 mkdir "$work/bin"

@@ -54,6 +54,24 @@ TEST_F(AtomicFile, AFailureLeavesTheOldFileAndNoRubbish) {
   EXPECT_FALSE(write_file_atomically((dir_ / "no" / "x").string(), "x"));
 }
 
+TEST_F(AtomicFile, ClaimingRemovesAnOldResultAndFindsOutEarly) {
+  const fs::path path = dir_ / "r.json";
+  ASSERT_TRUE(claim_result_file(path.string())) << "not there yet";
+  EXPECT_EQ(files(), 0U);
+  ASSERT_TRUE(write_file_atomically(path.string(), "old"));
+  ASSERT_TRUE(claim_result_file(path.string()));
+  EXPECT_EQ(files(), 0U) << "neither the old result nor rubbish";
+  const Result<void> missing = claim_result_file((dir_ / "no" / "r.json").string());
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find("cannot be created: No such file"), std::string::npos);
+  const Result<void> directory = claim_result_file(dir_.string());
+  ASSERT_FALSE(directory);
+  EXPECT_NE(directory.error().message.find("Is a directory"), std::string::npos) << directory.error().message;
+  EXPECT_TRUE(claim_result_file("-"));
+  EXPECT_TRUE(claim_result_file("/dev/null"));
+  EXPECT_TRUE(fs::exists("/dev/null"));
+}
+
 TEST_F(AtomicFile, AFullDeviceIsAnError) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   const Result<void> r = write_file_atomically("/dev/full", "x");

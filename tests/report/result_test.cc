@@ -124,6 +124,65 @@ TEST(Result, SchemaRefusesWhatItShould) {
   EXPECT_TRUE(refused([](json& j) { j["exit_code"] = 5; }));
 }
 
+TEST(Result, WarnsOfOverload) {
+  RunResult run = good_run();
+  EXPECT_TRUE(find_warnings(run.phases).empty());
+  run.phases[0].transport = {{"tx_rtx", 10}, {"spurious_rtx", 4}};
+  EXPECT_TRUE(find_warnings(run.phases).empty()) << "most of them were losses";
+  EXPECT_NE(to_table(run).find("inferred_loss 2; spurious_rtx 4 (the packet had arrived)"),
+            std::string::npos);
+  run.phases[0].transport = {{"tx_rtx", 10}, {"spurious_rtx", 9}};
+  ASSERT_EQ(find_warnings(run.phases).size(), 1U);
+  EXPECT_NE(find_warnings(run.phases)[0].find("10 retransmissions, 9 of them of packets that had arrived"),
+            std::string::npos);
+}
+
+TEST(Result, PortsThatLosePacketsAreTold) {
+  RunResult run = good_run();
+  run.phases[0].planes[0].rx_missed_pkts = 7;
+  run.phases[0].planes[0].tx_error_pkts = 2;
+  ASSERT_EQ(find_warnings(run.phases).size(), 2U);
+  EXPECT_NE(find_warnings(run.phases)[0].find(
+                "plane 0: the port lost packets before a worker saw them: rx_missed 7"),
+            std::string::npos);
+  EXPECT_NE(to_table(run).find("port of plane 0: rx_missed 7, rx_error 0, rx_no_mbuf 0, tx_error 2"),
+            std::string::npos);
+  EXPECT_EQ(json::parse(to_json(run))["phases"][0]["planes"][0]["rx_missed_pkts"], 7);
+}
+
+TEST(Result, WindowsAreThereWhenThereWereSome) {
+  RunResult run = good_run();
+  run.phases[0].window_s = 0.1;
+  const auto windows = [&] { return json::parse(to_json(run))["phases"][0]["goodput_windows"]; };
+  EXPECT_EQ(windows()["windows"], 0);
+  EXPECT_EQ(windows()["min_bps"], run.phases[0].achieved.goodput_bps) << "all there is";
+  EXPECT_EQ(to_table(run).find("slowest window"), std::string::npos);
+  run.phases[0].goodput_windows_bps.add(1e9);
+  run.phases[0].goodput_windows_bps.add(3e9);
+  EXPECT_EQ(windows()["average_bps"], 2e9);
+  EXPECT_NE(to_table(run).find("slowest window 1.00 Gb/s, fastest 3.00 Gb/s, of 2 whole windows"),
+            std::string::npos);
+}
+
+TEST(Result, ASweepEndsWithALineASize) {
+  RunResult run = good_run();
+  EXPECT_EQ(to_table(run).find("size B"), std::string::npos);
+  run.phases.push_back(run.phases[0]);
+  run.phases[1].size_bytes = 64;
+  run.phases[1].peer_verification.messages_bad = 3;
+  const std::string text = to_table(run);
+  const std::string table = text.substr(text.find("size B"));
+  EXPECT_NE(table.find("65536          1000"), std::string::npos) << table;
+  EXPECT_NE(table.find("all right\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("3 WRONG\n"), std::string::npos) << table;
+}
+
+TEST(Result, JsonIsAsciiWhateverTheCommandWas) {
+  RunResult run = good_run();
+  run.command = "x \xC2\x9B[31m \xE2\x80\xAE";
+  for (const char c : to_json(run)) ASSERT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7F));
+}
+
 TEST(Result, OddBytesInTheCommandAreReplaced) {
   RunResult run = good_run();
   run.command = "x \xff\xfe";
