@@ -76,29 +76,32 @@ void PhaseRunner::fail(ExitCode code, std::string reason) {
   if (!failure_) failure_ = PhaseFailure{code, std::move(reason)};
 }
 
-std::optional<PhaseFailure> PhaseRunner::prepare() {
-  for (std::uint32_t i = 0; setup_.receives && i < per_qp_.size(); ++i) {
-    for (std::uint32_t k = 0; k < setup_.post_receives; ++k) {
-      const nic::PostStatus status = lanes_[qps_[i].worker].post_recv(qps_[i].qpn, {wr_id_of(i, 0)});
-      if (status != nic::PostStatus::kOk) {
-        return PhaseFailure{ExitCode::kTransport,
-                            fmt::format("QP {}: receive {} of {} cannot be posted (status {})", i, k,
-                                        setup_.post_receives, static_cast<int>(status))};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 bool PhaseRunner::prepare_some() {
   std::uint64_t budget = kPrepareBudgetBytes;
   while (setup_.receives && next_prepare_ < per_qp_.size() && budget > 0) {
+    if (!post_receives(next_prepare_)) return false;
     const std::uint64_t done = per_qp_[next_prepare_].receive.prepare_some(budget);
     filled_bytes_ += done;
     budget -= std::min(budget, done);
     if (per_qp_[next_prepare_].receive.prepared()) ++next_prepare_;
   }
   return !setup_.receives || next_prepare_ == per_qp_.size();
+}
+
+/// False: the rest has to wait until the worker has taken some, or cannot be posted at all.
+bool PhaseRunner::post_receives(std::size_t qp) {
+  std::uint32_t& posted = per_qp_[qp].receives_posted;
+  for (; posted < setup_.post_receives; ++posted) {
+    const nic::PostStatus status =
+        lanes_[qps_[qp].worker].post_recv(qps_[qp].qpn, {wr_id_of(static_cast<std::uint32_t>(qp), 0)});
+    if (status == nic::PostStatus::kOk) continue;
+    if (status != nic::PostStatus::kQueueFull) {
+      fail(ExitCode::kTransport, fmt::format("QP {}: receive {} of {} cannot be posted (status {})", qp,
+                                             posted, setup_.post_receives, static_cast<int>(status)));
+    }
+    return false;
+  }
+  return true;
 }
 
 void PhaseRunner::begin(Time now) {

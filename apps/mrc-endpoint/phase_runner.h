@@ -45,9 +45,8 @@ class PhaseRunner {
  public:
   PhaseRunner(const PhaseSetup& setup, QpSet& qps, std::vector<Lane>& lanes);
 
-  /// Posts receives. Before the peer may send, and so is what follows.
-  std::optional<PhaseFailure> prepare();
-  /// Poisons a piece of the targets, so that a call takes about a millisecond. True: all is poisoned.
+  /// Posts receives and poisons a piece of the targets, so that a call takes about a millisecond. Before the
+  /// peer may send. True: all is done.
   bool prepare_some();
   /// The peer is prepared: posting may begin.
   void begin(Time now);
@@ -102,6 +101,7 @@ class PhaseRunner {
     ReceiveFlow receive;
     std::vector<Time> posted_at;  // by message % size
     std::uint64_t pings = 0;      // write_lat: messages of the peer seen
+    std::uint32_t receives_posted = 0;
     std::uint64_t said_completed = 0, said_released = 0;
     std::uint64_t expected = 0;  // of the peer, known with its PhaseDone
     std::uint64_t filled = 0;    // bytes of the message to be posted next
@@ -110,6 +110,7 @@ class PhaseRunner {
   void take_completions(const std::function<Time()>& clock);
   void on_completion(const transport::Completion& wc, Time now);
   void on_immediate(std::uint32_t qp, const transport::Completion& wc, Time now);
+  bool post_receives(std::size_t qp);
   void post_all(Time now, const std::function<Time()>& clock);
   std::uint64_t fill_some(PerQp& q, unsigned char* source, std::uint64_t budget_bytes);
   bool post_one(std::uint32_t qp, Time now);

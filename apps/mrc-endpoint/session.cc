@@ -238,7 +238,6 @@ void Session::make_runner(const PhasePlan& plan, std::uint32_t index) {
   window_end_ = Time{};
   window_messages_ = 0;
   if (options_.on_phase) options_.on_phase(*phase_);
-  if (const auto failure = phase_->prepare()) return exchange_->abort(failure->code, failure->reason);
   before_ = take_snapshot(nic_, *qps_);
   prepared_said_ = false;
   moved_at_ = Time{};
@@ -258,7 +257,10 @@ void Session::start_next_phase() {
 /// Only when every target is poisoned and the worker has every receive: a WriteIMM that finds none is an
 /// error of the connection.
 void Session::say_prepared(Time now) {
-  if (!phase_->prepare_some()) return;
+  if (!phase_->prepare_some()) {
+    if (const auto& failure = phase_->failure()) exchange_->abort(failure->code, failure->reason);
+    return;
+  }
   for (const Lane& lane : end_.lanes()) {
     if (!lane.taken()) return;
   }

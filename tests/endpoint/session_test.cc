@@ -4,8 +4,10 @@
 #include "session.h"
 
 #include <gtest/gtest.h>
+
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <algorithm>
 
 #include <cstring>
 #include <memory>
@@ -84,6 +86,7 @@ class Loop {
     fill_addresses(c, static_cast<std::uint8_t>(i + 1));
     nic::NicConfig n;
     n.max_pmtu = c.qp.attr.path_mtu;
+    n.max_qps_per_worker = std::max(n.max_qps_per_worker, c.workload.qps);
     n.icrc = c.net.icrc == config::IcrcPolicy::kVerify ? nic::IcrcMode::kVerify : nic::IcrcMode::kIgnore;
     for (unsigned p = 0; p < c.planes.size(); ++p) {
       nic::PlanePort port;
@@ -156,6 +159,16 @@ TEST(Session, BothWaysOverManyQps) {
   loop.run();
   expect_clean(loop, 50 * c.workload.qps, 9000);
   EXPECT_EQ(loop.results[1][0].verification.messages, 50 * c.workload.qps);
+}
+
+// More receives than a queue to a worker holds: they are posted as it takes them.
+TEST(Session, WriteImmOverMoreQpsThanTheQueueHoldsReceivesFor) {
+  config::EndpointConfig c = workload(config::WorkloadKind::kWriteImm, 64, 3);
+  c.workload.qps = 300;
+  Loop loop(c);
+  ASSERT_GT(c.workload.qps * c.qp.limits.max_recv_wr, 65536U);
+  loop.run();
+  expect_clean(loop, 3 * c.workload.qps, 64);
 }
 
 TEST(Session, ASweepRunsEverySizeOnTheSameQps) {
