@@ -15,6 +15,7 @@
 #include "report/capture_reader.h"
 #include "report/packet_fields.h"
 #include "report/say.h"
+#include "wire/headers.h"
 
 namespace {
 
@@ -45,7 +46,7 @@ struct Options {
   bool json = false;
   bool explain_icrc = false;
   std::string ev_order = "B";
-  std::vector<std::uint16_t> ports = {4791, 4971};
+  std::vector<std::uint16_t> ports = {mrc::wire::kUdpPortRoce, mrc::wire::kUdpPortPrinted};  // C1
   std::vector<unsigned> dscp;
   bool no_ip_checksum = false;
 };

@@ -7,6 +7,7 @@
 
 #include "config/endpoint_config.h"
 #include "config/schema.h"
+#include "transport/retry_clock.h"
 #include "wire/sizes.h"
 
 namespace mrc::config {
@@ -129,9 +130,11 @@ void describe(V& v, QpConfig& c) {
   v.integer("max_wimm", c.attr.max_wimm, {1, 32768}, "WriteIMM in flight; the peer's max_wimm_dest caps it");
   v.integer("max_wimm_dest", c.attr.max_wimm_dest, {32, 32768},
             "WriteIMM our responder can hold (MAX_WIMM_DEST)");
-  v.integer("timeout", c.attr.timeout, {1, 24}, "ACK timer T = 1.024 us x 2^timeout; 16 = 67 ms");
-  v.integer("linear_cnt", c.attr.linear_cnt, {0, 7}, "retries after T each");
-  v.integer("exp_cnt", c.attr.exp_cnt, {0, 25}, "retries with doubling intervals after those; 25: for ever");
+  v.integer("timeout", c.attr.timeout, {1, transport::RetryClock::kMaxTimeout},
+            "ACK timer T = 1.024 us x 2^timeout; 16 = 67 ms");
+  v.integer("linear_cnt", c.attr.linear_cnt, {0, transport::RetryClock::kMaxLinear}, "retries after T each");
+  v.integer("exp_cnt", c.attr.exp_cnt, {0, transport::RetryClock::kMaxExp},
+            "retries with doubling intervals after those; 25: for ever");
   v.flag("dynamic_mpr", c.attr.dynamic_mpr,
          "the receive window may change while running, when both ends say so");
   v.flag("trim_nack", c.attr.trim_nack, "answer trimmed packets with NACKs");

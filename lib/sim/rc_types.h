@@ -40,13 +40,16 @@ struct RcPacket {
 
 /// Bytes of a link that it takes; headers of RoCEv2 unless the model fixes them.
 constexpr std::uint32_t rc_wire_bytes(const SizeModel& sizes, const RcPacket& p) {
-  constexpr std::uint32_t kUdpBthIcrc = 8 + 12 + 4;
   if (p.kind == RcKind::kData) {
     if (sizes.data_overhead_bytes != 0) return p.payload_bytes + sizes.data_overhead_bytes;
-    return ((p.payload_bytes + 3) & ~3U) + kUdpBthIcrc + (p.first ? 16U : 0U) + sizes.lower_layer_bytes;
+    const std::uint32_t reth_bytes = p.first ? sizeof(wire::Reth) : 0;
+    return p.payload_bytes + wire::pad_bytes(p.payload_bytes) + kUdpBthIcrcBytes + reth_bytes +
+           sizes.lower_layer_bytes;
   }
   if (sizes.control_bytes != 0) return sizes.control_bytes;
-  return kUdpBthIcrc + (p.kind == RcKind::kCnp ? 16U : 4U) + sizes.lower_layer_bytes;
+  constexpr std::uint32_t kCnpBytes = 16;  // reserved, all of them
+  return kUdpBthIcrcBytes + (p.kind == RcKind::kCnp ? kCnpBytes : std::uint32_t{sizeof(wire::Aeth)}) +
+         sizes.lower_layer_bytes;
 }
 
 struct RcCounters {

@@ -10,6 +10,10 @@
 
 namespace mrc::sim {
 
+/// What every packet has from the UDP header on.
+inline constexpr std::uint32_t kUdpBthIcrcBytes =
+    static_cast<std::uint32_t>(sizeof(wire::UdpHeader) + sizeof(wire::Bth)) + wire::kIcrcBytes;
+
 /// Bytes that links and queues are charged with.
 struct SizeModel {
   std::uint32_t data_overhead_bytes = 0;  ///< fixed part beside the padded payload; 0: real headers
@@ -24,25 +28,28 @@ struct SizeModel {
 
   [[nodiscard]] constexpr std::uint32_t data_bytes(const transport::TxDesc& d) const {
     if (data_overhead_bytes != 0) return d.payload_bytes + data_overhead_bytes;
-    const std::uint32_t udp_bytes = wire::write_nominal_bytes(d.opcode, d.ts, d.payload_bytes) - 40;
-    return udp_bytes + lower_layer_bytes;
+    return wire::write_udp_bytes(d.opcode, d.ts, d.payload_bytes) + lower_layer_bytes;
   }
   [[nodiscard]] constexpr std::uint32_t control_bytes_of(wire::Opcode op) const {
     if (control_bytes != 0) return control_bytes;
-    constexpr std::uint32_t kUdpBthIcrc = 8 + 12 + 4;
+    return kUdpBthIcrcBytes + static_cast<std::uint32_t>(after_bth(op)) + lower_layer_bytes;
+  }
+
+ private:
+  static constexpr std::size_t after_bth(wire::Opcode op) {
     switch (op) {
       case wire::Opcode::kSack:
-        return kUdpBthIcrc + 36 + lower_layer_bytes;
+        return sizeof(wire::Seth) + sizeof(wire::CcState);
       case wire::Opcode::kNack:
-        return kUdpBthIcrc + 20 + lower_layer_bytes;
+        return sizeof(wire::Neth);
       case wire::Opcode::kEndpointRequest:
-        return kUdpBthIcrc + 16 + lower_layer_bytes;
+        return sizeof(wire::Erth);
       case wire::Opcode::kEndpointResponse:
-        return kUdpBthIcrc + 36 + lower_layer_bytes;
+        return sizeof(wire::Eeth);
       case wire::Opcode::kProbe:
-        return kUdpBthIcrc + 16 + lower_layer_bytes;
+        return sizeof(wire::Peth);
       default:
-        return kUdpBthIcrc + 4 + lower_layer_bytes;
+        return sizeof(wire::Aeth);
     }
   }
 };
