@@ -32,6 +32,7 @@ enum class Defect : std::uint8_t {
   kIgnorePeerPorts,    ///< data goes on to ports that the peer calls down (D19)
   kShrinkRefuses,      ///< a responder that shrinks its window refuses what it promised (D16)
   kNoPlaneFlush,       ///< what is under way on a plane that falls silent waits for its own verdicts (D9)
+  kKeepReverseEv,      ///< probes that nobody answers do not replace the reverse EV (D19)
   kCount
 };
 

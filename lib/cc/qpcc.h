@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <limits>
 #include <variant>
+#include <vector>
 
 #include "base/time.h"
+#include "cc/figures.h"
 #include "cc/nscc.h"
+#include "cc/schedule.h"
 #include "cc/signals.h"
 
 namespace mrc::cc {
@@ -41,7 +44,9 @@ class Qpcc {
   using Algorithm = std::variant<FixedWindow, Nscc>;
 
   explicit Qpcc(Algorithm algorithm, SendTest test = SendTest::kMrc)
-      : algorithm_(algorithm), test_(test), cwnd_(window()) {}
+      : algorithm_(algorithm), test_(test), cwnd_(window()) {
+    if (!std::holds_alternative<FixedWindow>(algorithm_)) windows_.resize(1);
+  }
 
   [[nodiscard]] bool may_send(std::uint32_t nominal_bytes) const {
     return may_send([&] { return nominal_bytes; });
@@ -61,23 +66,45 @@ class Qpcc {
     return cwnd - inflight_ < mtu_bytes || cwnd < ack_gen_trigger_bytes;
   }
   [[nodiscard]] const Algorithm& algorithm() const { return algorithm_; }
+  [[nodiscard]] const CcFigures& figures() const { return figures_; }
+  /// The window after each news; null: it never moves.
+  [[nodiscard]] const WindowHistogram* windows() const {
+    return windows_.empty() ? nullptr : windows_.data();
+  }
+
+  /// A QP's work changed (Figure 4); `told` is what it told before. To be called after each of its events:
+  /// those may also have opened or closed the window.
+  void on_work(QpWork& told, QpWork is, Time now) {
+    schedule_.change(told, is);
+    schedule_.resched(may_send_any(), now);
+  }
+  /// A QP leaves; no time passes.
+  void forget_work(QpWork& told) { schedule_.change(told, {}); }
+  [[nodiscard]] SchedState state() const { return schedule_.state(may_send_any()); }
+  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
 
   void on_sent(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
   void on_ack(const AckSignal& s, Time now) {
     inflight_ -= s.newly_received_bytes;
     std::visit([&](auto& a) { a.on_ack(s, inflight_, now); }, algorithm_);
-    cwnd_ = window();
+    ++figures_.acks;
+    figures_.marked += s.marked ? 1 : 0;
+    note_window();
   }
   void on_nack(const NackSignal& s, Time now) {
     inflight_ -= s.charged_bytes;
     std::visit([&](auto& a) { a.on_nack(s, inflight_, now); }, algorithm_);
-    cwnd_ = window();
+    const bool trimmed =
+        s.reason == wire::NackReason::kTrimmed || s.reason == wire::NackReason::kTrimmedLasthop;
+    figures_.trims += trimmed ? 1 : 0;
+    note_window();
   }
   /// Inferred loss or ACK timeout of a charged packet.
   void on_loss(std::int64_t nominal_bytes, Time now) {
     inflight_ -= nominal_bytes;
     std::visit([&](auto& a) { a.on_loss(nominal_bytes, now); }, algorithm_);
-    cwnd_ = window();
+    ++figures_.losses;
+    note_window();
   }
   /// A packet given up turned out to be received: rcvd_bytes subtracts it a second time (D7).
   void on_received_after_given_up(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
@@ -85,6 +112,15 @@ class Qpcc {
   void adjust_inflight(std::int64_t delta_bytes) { inflight_ += delta_bytes; }
 
  private:
+  /// The smallest packet is asked for: READY as long as anything could go.
+  [[nodiscard]] bool may_send_any() const { return may_send(1); }
+  void note_window() {
+    if (windows_.empty()) return;
+    const std::int64_t before = cwnd_;
+    cwnd_ = window();
+    figures_.cuts += cwnd_ < before ? 1 : 0;
+    windows_[0].add(cwnd_);
+  }
   [[nodiscard]] std::int64_t window() const {
     return std::visit([](const auto& a) { return a.cwnd_bytes(); }, algorithm_);
   }
@@ -93,6 +129,9 @@ class Qpcc {
   SendTest test_;
   std::int64_t cwnd_;  ///< the algorithm's, which only news changes: it is asked for several times a packet
   std::int64_t inflight_ = 0;
+  Schedule schedule_;
+  CcFigures figures_;
+  std::vector<WindowHistogram> windows_;  ///< none, or one
 };
 
 }  // namespace mrc::cc

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedule states of a congestion controller (MRC Figure 4, with the names of UET, C24) and the counts that
-// drive them.
+// Schedule states of a congestion controller (MRC Figure 4, with the names of UET, C24), over all QPs that
+// share it.
 #pragma once
 
+#include <array>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
+
+#include "base/time.h"
 
 namespace mrc::cc {
 
@@ -14,48 +18,56 @@ enum class SchedState : std::uint8_t {
   kReady,    ///< work queued, the window permits
   kPending,  ///< all sent, acknowledgements outstanding
 };
+inline constexpr std::size_t kSchedStates = 4;
+inline constexpr std::array<const char*, kSchedStates> kSchedStateNames = {"IDLE", "ACTIVE", "READY",
+                                                                           "PENDING"};
 
-/// Work of one controller over all its QPs. Counts are the owner's events; ask `resched` after each of them
-/// with the send test's answer. Value type, one owner.
+/// What one QP contributes. It keeps what it told last.
+struct QpWork {
+  bool queued = false;       ///< new packets or retransmissions wait to be sent
+  bool outstanding = false;  ///< something sent is not known received, or a request not acknowledged
+};
+
+/// Which state, how often and how long. A QP has at most one of each kind of work, so that news of a burst
+/// cost one call, not one a packet. Value type, one owner.
 class Schedule {
  public:
-  void new_data(std::int64_t bytes) { backlog_bytes_ += bytes; }
-  void sent(std::int64_t bytes, bool rtx) {
-    (rtx ? rtx_backlog_bytes_ : backlog_bytes_) -= bytes;
-    rtx_pkts_ -= rtx ? 1 : 0;
-    ++outstanding_pkts_;
-    assert(backlog_bytes_ >= 0 && rtx_backlog_bytes_ >= 0 && rtx_pkts_ >= 0);
+  /// A QP that had `told` has `is` now. Then resched.
+  void change(QpWork& told, QpWork is) {
+    queued_ += static_cast<int>(is.queued) - static_cast<int>(told.queued);
+    outstanding_ += static_cast<int>(is.outstanding) - static_cast<int>(told.outstanding);
+    assert(queued_ >= 0 && outstanding_ >= 0);
+    told = is;
   }
-  /// Given up (NACK, inferred loss, timeout): waits for its retransmission.
-  void given_up(std::int64_t bytes) {
-    --outstanding_pkts_;
-    ++rtx_pkts_;
-    rtx_backlog_bytes_ += bytes;
+  [[nodiscard]] SchedState state(bool may_send) const {
+    if (queued_ == 0) return outstanding_ == 0 ? SchedState::kIdle : SchedState::kPending;
+    return may_send ? SchedState::kReady : SchedState::kActive;
   }
-  /// Known received while outstanding.
-  void received(std::int64_t pkts) { outstanding_pkts_ -= pkts; }
-  /// Known received while it waited for its retransmission: that is cancelled.
-  void received_given_up(std::int64_t bytes) {
-    --rtx_pkts_;
-    rtx_backlog_bytes_ -= bytes;
+  /// RESCHED: to be called after each event, with the send test's answer.
+  SchedState resched(bool may_send, Time now) {
+    const SchedState is = state(may_send);
+    if (is == state_) return is;
+    if (since_ != Time{}) spent_[static_cast<std::size_t>(state_)] += now - since_;
+    since_ = now;
+    state_ = is;
+    ++entered_[static_cast<std::size_t>(is)];
+    return is;
   }
 
-  SchedState resched(bool may_send) {
-    if (backlog_bytes_ == 0 && rtx_pkts_ == 0)
-      state_ = outstanding_pkts_ == 0 ? SchedState::kIdle : SchedState::kPending;
-    else
-      state_ = may_send ? SchedState::kReady : SchedState::kActive;
-    return state_;
+  /// Time in that state up to `now`, since the first work came.
+  [[nodiscard]] Duration spent(SchedState s, Time now) const {
+    const Duration before = spent_[static_cast<std::size_t>(s)];
+    return s == state_ && since_ != Time{} ? before + (now - since_) : before;
   }
-  [[nodiscard]] SchedState state() const { return state_; }
-  [[nodiscard]] std::int64_t outstanding_pkts() const { return outstanding_pkts_; }
+  [[nodiscard]] std::uint64_t entered(SchedState s) const { return entered_[static_cast<std::size_t>(s)]; }
 
  private:
+  std::int32_t queued_ = 0;  // QPs
+  std::int32_t outstanding_ = 0;
   SchedState state_ = SchedState::kIdle;
-  std::int64_t backlog_bytes_ = 0;
-  std::int64_t rtx_backlog_bytes_ = 0;
-  std::int64_t rtx_pkts_ = 0;
-  std::int64_t outstanding_pkts_ = 0;
+  Time since_;
+  std::array<Duration, kSchedStates> spent_{};
+  std::array<std::uint64_t, kSchedStates> entered_{};
 };
 
 }  // namespace mrc::cc

@@ -337,6 +337,27 @@ Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
   return s;
 }
 
+Result<CcSnapshot> Nic::query_cc(std::uint32_t qpn) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  Result<CcSnapshot> result = no_qp(qpn);
+  if (w == nullptr) return result;
+  on_worker(*w, [&] {
+    const QpHome* home = w->find(qpn);
+    if (home == nullptr) return;
+    const cc::Qpcc& controller = *home->cc;
+    CcSnapshot s;
+    s.cwnd_bytes = controller.cwnd_bytes();
+    s.inflight_bytes = controller.inflight_bytes();
+    s.adaptive = controller.windows() != nullptr;
+    s.figures = controller.figures();
+    if (s.adaptive) s.windows = *controller.windows();
+    for (std::size_t i = 0; i < cc::kSchedStates; ++i)
+      s.spent[i] = controller.schedule().spent(static_cast<cc::SchedState>(i), time_of(*w));
+    result = s;
+  });
+  return result;
+}
+
 Result<void> Nic::set_ev_state(std::uint32_t qpn, path::EvIndex ev, path::EvState state) {
   WorkerCore* w = owner_of(*core_, qpn);
   Result<void> result = no_qp(qpn);

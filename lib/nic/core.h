@@ -175,6 +175,40 @@ struct WorkerPort {
   std::uint32_t since_mark = 0;
 };
 
+/// EV Probes of a worker's QPs under way (D19). The id on the wire is the worker and a number of its own, so
+/// that whoever receives the answer knows whose it is; a QP numbers its probes by itself.
+class EvProbeTable {
+ public:
+  static constexpr unsigned kNumberBits = 12;
+  static constexpr std::size_t kSlots = 1024;
+  struct Probe {
+    std::uint32_t qpn = 0;
+    std::uint16_t of_qp = 0;
+    std::uint16_t wire_id = 0;
+    bool open = false;
+  };
+  EvProbeTable() : probes_(kSlots) {}
+  static unsigned worker_of(std::uint16_t wire_id) { return wire_id >> kNumberBits; }
+  std::uint16_t begin(unsigned worker, std::uint32_t qpn, std::uint16_t of_qp) {
+    const unsigned number = next_++ & ((1U << kNumberBits) - 1U);
+    const auto wire_id = static_cast<std::uint16_t>(worker << kNumberBits | number);
+    probes_[number % kSlots] = {qpn, of_qp, wire_id, true};
+    return wire_id;
+  }
+  /// Each is answered once.
+  bool answered(std::uint16_t wire_id, Probe& out) {
+    Probe& probe = probes_[wire_id % kSlots];
+    if (!probe.open || probe.wire_id != wire_id) return false;
+    probe.open = false;
+    out = probe;
+    return true;
+  }
+
+ private:
+  std::vector<Probe> probes_;
+  unsigned next_ = 0;
+};
+
 /// A peer as one worker speaks to it outside of QPs: what it tells of our ports (D19).
 struct PeerLink {
   PeerIps ips{};                                ///< who it is
@@ -252,6 +286,7 @@ struct WorkerCore {
   Time next_link_poll;
   WorkerStats stats;
   std::vector<PeerLink> peer_links;
+  EvProbeTable ev_probes;
   Time reports_due = Time::never();
   std::uint32_t peers_seen = 0;  ///< NicCore::peers_version whose content our QPs know
 
@@ -352,9 +387,12 @@ void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t 
                    std::uint32_t trailer_bytes);
 
 // ---- endpoint_ops.cc
-/// Endpoint Requests: EV probes and port status updates are answered in the control class.
+/// Endpoint Requests: EV probes and port status updates are answered in the control class. Endpoint Responses
+/// go to whom they answer.
 wire::DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
-                                 const wire::FrameView& view);
+                                 const wire::FrameView& view, Time now);
+/// The worker that is to take a packet to our endpoint: who asked, when it is the answer to an EV Probe.
+unsigned endpoint_home(const WorkerCore& w, std::span<const std::uint8_t> frame, const wire::FrameView& view);
 /// A QP knows its peer: its worker tells that peer of our ports from now on, and the QP what the peer told.
 void meet_peer(WorkerCore& w, QpHome& home);
 /// A link changed: every peer is to be told.

@@ -52,10 +52,27 @@ bool note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uin
   return true;
 }
 
-DropReason take_response(WorkerCore& w, std::span<const std::uint8_t> frame, const wire::FrameView& f) {
+/// An EV Probe of one of our QPs arrived at its peer (D19).
+DropReason take_ev_answer(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                          const wire::FrameView& f, wire::EndpointResponseView response, Time now) {
+  EvProbeTable::Probe probe;
+  if (!w.ev_probes.answered(response.request_id, probe)) return DropReason::kUnknownQp;
+  QpHome* home = w.find(probe.qpn);
+  if (home == nullptr) return DropReason::kUnknownQp;
+  if (!is_from(home->peer_ips[plane], frame, f)) return DropReason::kNotForUs;
+  response.request_id = probe.of_qp;
+  home->qp.on_ev_probe_answer(response, now);
+  w.touch(*home);
+  ++w.stats.endpoint;
+  return DropReason::kNone;
+}
+
+DropReason take_response(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                         const wire::FrameView& f, Time now) {
   wire::EndpointResponseView response;
   const DropReason r = decode_endpoint_response(frame, f, response);
   if (r != DropReason::kNone) return r;
+  if (response.op == wire::EndpointOp::kEvProbe) return take_ev_answer(w, plane, frame, f, response, now);
   if (response.op != wire::EndpointOp::kPortStatusUpdate)
     return DropReason::kUnknownQp;  // we asked nothing else
   w.nic.answered[response.request_id % NicCore::kAnswers].store(0x10000U | response.request_id,
@@ -179,11 +196,21 @@ void run_reports(WorkerCore& w, Time now) {
   }
 }
 
+unsigned endpoint_home(const WorkerCore& w, std::span<const std::uint8_t> frame, const wire::FrameView& f) {
+  if (w.nic.workers.size() == 1 || f.bth.opcode != wire::Opcode::kEndpointResponse) return w.index;
+  wire::EndpointResponseView response;
+  if (f.trim != wire::Trim::kNone || decode_endpoint_response(frame, f, response) != DropReason::kNone ||
+      response.op != wire::EndpointOp::kEvProbe)
+    return w.index;
+  const unsigned asked = EvProbeTable::worker_of(response.request_id);
+  return asked < w.nic.workers.size() ? asked : w.index;
+}
+
 DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
-                           const wire::FrameView& f) {
+                           const wire::FrameView& f, Time now) {
   if (f.trim != wire::Trim::kNone) return DropReason::kTrimmedOpcode;
   if (w.nic.config.icrc == IcrcMode::kVerify && !wire::check_icrc(frame, f).ok()) return DropReason::kIcrc;
-  if (f.bth.opcode == wire::Opcode::kEndpointResponse) return take_response(w, frame, f);
+  if (f.bth.opcode == wire::Opcode::kEndpointResponse) return take_response(w, plane, frame, f, now);
   if (f.bth.opcode != wire::Opcode::kEndpointRequest) return DropReason::kUnknownQp;
   // An encapsulated request needs a segment list back, which we have only for those we have QPs with.
   PeerLink* const link = f.encapsulated ? link_to(w, plane, frame, f) : nullptr;

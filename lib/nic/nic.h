@@ -97,6 +97,7 @@ class Nic {
   /// The slot is free again under another generation: late packets to the old QPN are counted drops.
   Result<void> destroy_qp(std::uint32_t qpn);
   Result<QpSnapshot> query_qp(std::uint32_t qpn);
+  Result<CcSnapshot> query_cc(std::uint32_t qpn);
 
   /// MODIFY_EV_STATE (5.5): DENIED takes an EV of the QP out for good, GOOD gives it back.
   Result<void> set_ev_state(std::uint32_t qpn, path::EvIndex ev, path::EvState state);

@@ -234,7 +234,12 @@ bool finish(WorkerCore& w, Arrival& a, Time now, bool handed) {
   }
   if (a.r == DropReason::kNone) {
     if (a.f.dqp == wire::kEndpointDqp) {
-      a.r = answer_endpoint(w, a.plane, a.frame, a.f);
+      const unsigned home = handed ? w.index : endpoint_home(w, a.frame, a.f);
+      if (home == w.index) {
+        a.r = answer_endpoint(w, a.plane, a.frame, a.f, now);
+      } else if (hand_over(w, home, a)) {
+        return false;
+      }
     } else if (worker_of(a.f.dqp) != w.index && !handed) {
       if (hand_over(w, worker_of(a.f.dqp), a)) return false;
     } else {

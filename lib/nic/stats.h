@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cc/qpcc.h"
 #include "transport/types.h"
 #include "wire/drop_reason.h"
 
@@ -83,6 +84,16 @@ struct QpSnapshot {
   std::vector<EvStats> evs;
   std::vector<path::EvState> ev_states;
   path::EvSetCounters ev_counters;
+};
+
+/// The congestion controller of a QP, shared or not, copied at one instant by its owner.
+struct CcSnapshot {
+  std::int64_t cwnd_bytes = 0;
+  std::int64_t inflight_bytes = 0;
+  bool adaptive = false;  ///< false: the window never moves, `windows` is empty
+  cc::CcFigures figures;
+  cc::WindowHistogram windows;                     ///< after each news
+  std::array<Duration, cc::kSchedStates> spent{};  ///< by cc::SchedState, since the first work
 };
 
 /// What became of a QP's EVs, oldest first (5.6).

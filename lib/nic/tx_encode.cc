@@ -148,6 +148,13 @@ bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c
     case wire::Opcode::kAck:
       header_bytes = encode_ack(path, meta, c.ack, end);
       break;
+    case wire::Opcode::kEndpointRequest: {  // an EV Probe (D19)
+      wire::EndpointRequestView request = c.request;
+      request.request_id = w.ev_probes.begin(w.index, home.qpn, c.request.request_id);
+      header_bytes = encode_endpoint_request(path, meta, request, end);
+      if (c.ev != path::kNoEv) ++home.ev_stats[c.ev].tx_probes;
+      break;
+    }
     default:
       assert(c.opcode == wire::Opcode::kProbe);
       header_bytes = encode_probe(path, meta, c.probe, end);

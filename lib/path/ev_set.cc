@@ -201,24 +201,4 @@ Time EvSet::next_fallback() const {
   return last_fallback_ == Time{} ? Time{} : last_fallback_ + config_.base_rtt;
 }
 
-EvChoice EvSet::choose_for_control(std::uint32_t free_ports, std::uint8_t port) const {
-  const std::uint32_t wanted = 1U << port;
-  for (const std::uint32_t planes :
-       {usable_planes_ & free_ports & wanted, usable_planes_ & free_ports & ~wanted}) {
-    if (planes == 0) continue;
-    EvIndex ev = newest_proof(planes, kNoEv);
-    if (ev == kNoEv) ev = list_[planes_[static_cast<std::size_t>(__builtin_ctz(planes))].begin];
-    return {ev, (*table_)[ev].port, false};
-  }
-  // An answer is worth sending even over a doubtful path: silence would condemn the peer's paths too.
-  for (const std::uint32_t planes : {free_ports & port_up_ & wanted, free_ports & port_up_ & ~wanted}) {
-    EvIndex ev = newest_proof(planes & populated(), kNoEv);
-    if (ev == kNoEv) ev = oldest_verdict(planes, kNoEv);
-    if (ev == kNoEv && (planes & populated()) != 0)
-      ev = list_[planes_[static_cast<std::size_t>(__builtin_ctz(planes & populated()))].begin];
-    if (ev != kNoEv) return {ev, (*table_)[ev].port, true};
-  }
-  return {};
-}
-
 }  // namespace mrc::path

@@ -60,12 +60,13 @@ struct EvSetCounters {
   std::uint64_t skip_restored = 0;
   std::uint64_t assumed_bad = 0;
   std::uint64_t recovered = 0;
-  std::uint64_t floor_hits = 0;      ///< demotion refused by ev_min_active
-  std::uint64_t fallback_picks = 0;  ///< choices of an EV that was not GOOD, or of a plane that is DOWN
-  std::uint64_t planes_down = 0;     ///< planes given up because they fell silent (D9)
-  std::uint64_t planes_up = 0;       ///< of these, back
-  std::uint64_t replaced = 0;        ///< a backup took the place of an EV that left the active set
-  std::uint64_t passed_over = 0;     ///< an EV rested because its RTT stood out (RTT rerouting)
+  std::uint64_t floor_hits = 0;        ///< demotion refused by ev_min_active
+  std::uint64_t fallback_picks = 0;    ///< choices of an EV that was not GOOD, or of a plane that is DOWN
+  std::uint64_t planes_down = 0;       ///< planes given up because they fell silent (D9)
+  std::uint64_t planes_up = 0;         ///< of these, back
+  std::uint64_t replaced = 0;          ///< a backup took the place of an EV that left the active set
+  std::uint64_t passed_over = 0;       ///< an EV rested because its RTT stood out (RTT rerouting)
+  std::uint64_t reverse_replaced = 0;  ///< the reverse EV of a plane gave way to the next one (D19)
 };
 
 /// Who picks the EV. kMrc: the specification's selector with its states, all this class is about. The others
@@ -124,10 +125,22 @@ class EvSet {
   /// among the rest the most recently proven one. kNoEv also while the only other EVs wait for
   /// their port.
   EvChoice choose_for_retransmission(Time now, std::uint32_t free_ports, Avoid avoid);
-  /// An EV on `port` for control traffic (C30, D19): newest proof of delivery, else the usable ones in turn;
-  /// if that plane has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one (fallback).
-  /// Does not move the data cursor.
+  /// The reverse EV of `port` for control traffic (C30, D19): newest proof of delivery, else always the same
+  /// one; if that plane has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one
+  /// (fallback). Does not move the data cursor.
   [[nodiscard]] EvChoice choose_for_control(std::uint32_t free_ports, std::uint8_t port) const;
+  /// EV probes on the reverse EV of `port` were not answered (D19): what is proven up to `now` does not count
+  /// for control packets any more, and the plane's next EV in rotation serves until there is newer proof. No
+  /// verdict: states are left alone.
+  void replace_reverse(std::uint8_t port, Time now);
+  /// An answer that came late shows that a packet sent at `sent` did arrive: proofs from then on count again.
+  void restore_reverse(std::uint8_t port, Time sent) {
+    reverse_[port].void_until = earlier(reverse_[port].void_until, sent - nanoseconds(1));
+  }
+  /// When the newest packet known delivered on that plane left; Time{0}: none.
+  [[nodiscard]] Time plane_proof(std::uint8_t port) const {
+    return newest_[port] == kNoEv ? Time{} : proof_[newest_[port]];
+  }
   /// When choose() gives kNoEv because only ASSUMED_BAD EVs are left, the time from which one may serve
   /// again (one packet per base RTT, D9). never(): waiting does not help, or something is usable.
   [[nodiscard]] Time next_fallback() const;
@@ -251,6 +264,12 @@ class EvSet {
     EvIndex next_ev = 0;  ///< whose turn it is to be probed, or the next on this plane
   };
 
+  /// A reverse EV that was replaced: what serves until a proof newer than `void_until` (D19).
+  struct Reverse {
+    Time void_until;
+    EvIndex ev = kNoEv;
+  };
+
   static constexpr bool is_active(EvState s) { return s == EvState::kGood || s == EvState::kSkip; }
 
   // Choice (ev_set.cc)
@@ -289,6 +308,7 @@ class EvSet {
   EvIndex take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now);
   EvIndex newest_proof_on(std::size_t port, EvIndex exclude) const;
   EvIndex newest_proof(std::uint32_t planes, EvIndex exclude) const;
+  EvIndex reverse_ev(std::uint32_t planes) const;
   EvChoice choose_among(std::uint32_t planes, EvIndex exclude, Time now);
   EvChoice choose_fallback(Time now, std::uint32_t free_ports, EvIndex exclude);
   EvChoice fallback_among(std::uint32_t planes, EvIndex exclude, Time now);
@@ -361,6 +381,7 @@ class EvSet {
   std::size_t active_ = 0;
   std::vector<Time> proof_;
   std::array<EvIndex, kMaxPlanes> newest_{};  ///< of each plane the EV with the newest proof, in any state
+  std::array<Reverse, kMaxPlanes> reverse_{};
   std::vector<Health> health_;
   std::vector<EvRtt> rtts_;  ///< empty: rtt_reroute is off
   std::array<PlaneRtt, kMaxPlanes> plane_rtts_{};

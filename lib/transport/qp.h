@@ -15,6 +15,7 @@
 #include "transport/qp_context.h"
 #include "transport/requestor.h"
 #include "transport/responder.h"
+#include "transport/reverse_probes.h"
 #include "transport/types.h"
 
 namespace mrc::transport {
@@ -75,7 +76,9 @@ class Qp {
   // Sending. Call only with descriptors already reserved: what is returned counts as sent at `now` (D1)
   // ----------
   std::size_t next_packets(Time now, PortCredits& credits, std::span<TxDesc> out) {
-    return requestor_.next_packets(now, credits, out);
+    const std::size_t n = requestor_.next_packets(now, credits, out);
+    requestor_.reschedule(now);
+    return n;
   }
   std::size_t next_control(Time now, PortCredits& credits, std::span<ControlDesc> out);
 
@@ -85,12 +88,17 @@ class Qp {
   void on_nack(const wire::NackView& nack, const wire::RxMeta& meta);
   void on_ack(const wire::AckView& ack, const wire::RxMeta& meta);
   void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta) { responder_.on_probe(probe, meta); }
+  /// The Endpoint Response to an EV Probe of this QP, with the request id that next_control gave it (D19).
+  void on_ev_probe_answer(const wire::EndpointResponseView& response, Time now) {
+    reverse_.on_answer(response.request_id, now);
+  }
   /// Before the host looks at memory: the length of a Write follows from position and dmalen; a pad field
   /// that disagrees is ignored (C3). Leaves `write` as it is when the bytes do not fit; on_write refuses it
   /// then.
   void settle_length(wire::WriteView& write) const { responder_.settle_length(write); }
   WriteVerdict on_write(const wire::WriteView& write, const wire::RxMeta& meta, Access access);
   void on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& meta) {
+    reverse_.heard(meta.arrival);
     responder_.on_trimmed(packet, meta);
   }
   /// The payload of a packet with verdict kPlace has been copied: a Transport ACK may cover it. Each once, in
@@ -107,7 +115,10 @@ class Qp {
   /// Call when wake().deadline has passed and all receive queues were polled after it (D13).
   void on_timer(Time now);
   /// The host was away for `gap` (> base RTT) and is back `now`: all deadlines move by it (D13).
-  void on_poll_gap(Time now, Duration gap) { requestor_.on_poll_gap(now, gap); }
+  void on_poll_gap(Time now, Duration gap) {
+    requestor_.on_poll_gap(now, gap);
+    reverse_.on_poll_gap(now, gap);
+  }
   void on_port_change(std::uint8_t port, bool up, Time now) { requestor_.on_port_change(port, up, now); }
   /// The ports on which the peer says it can be reached, bit p for plane p (MRC 7.4.8, D9, D19).
   void on_peer_ports(std::uint32_t up_mask, Time now) { requestor_.on_peer_ports(up_mask, now); }
@@ -115,6 +126,8 @@ class Qp {
   /// There is work to send, and only the congestion controller holds it back. With a shared controller news
   /// of any sibling may end that, so the host asks again after those (D7).
   [[nodiscard]] bool cc_blocked() const { return requestor_.cc_blocked(); }
+  /// The controller, shared with the QPs to the same destination.
+  [[nodiscard]] const cc::Qpcc& controller() const { return ctx_.cc; }
 
  private:
   void enter_error(WcStatus status);
@@ -122,6 +135,7 @@ class Qp {
   QpContext ctx_;
   Requestor requestor_;
   Responder responder_;
+  ReverseProbes reverse_;
   std::uint32_t given_mask_ = 0;  // attributes given since RESET
   bool receives_first_ = false;
 };

@@ -78,9 +78,13 @@ struct QpPolicy {
   bool ev_order = true;         ///< D8. Losses by order on one EV; both off: NACKs and the ACK timer alone
   bool sack_first = false;      ///< also a SACK for the first packet of the connection, as UET
   bool tail_probe = true;       ///< D14. Probe when everything waits for news
-  Msn first_msn;                ///< C23. Number of the first message, the same at both ends
-  Rqmsn first_rqmsn;            ///< C23. Number of the first WriteIMM, the same at both ends
-  RcvdUnits first_rcvd_bytes;   ///< where CC_STATE.rcvd_bytes starts; 0 on the wire, moved to test its wrap
+  /// D19. Keep reverse EVs alive with EV Probes while receiving. The host must carry Endpoint Requests and
+  /// Responses of its QPs (ControlDesc, on_ev_probe_answer).
+  bool reverse_probes = false;
+  std::uint32_t reverse_probe_writes = 8;  ///< Writes that arrive between two of them, at least
+  Msn first_msn;                           ///< C23. Number of the first message, the same at both ends
+  Rqmsn first_rqmsn;                       ///< C23. Number of the first WriteIMM, the same at both ends
+  RcvdUnits first_rcvd_bytes;  ///< where CC_STATE.rcvd_bytes starts; 0 on the wire, moved to test its wrap
   wire::DscpClass data_class = wire::DscpClass::kTrimmable;  ///< kNoTrim when the peer lacks TRIM_NACK (1.15)
   wire::DscpClass rtx_class = wire::DscpClass::kTrimmableRetx;
   path::EvSetConfig ev;  ///< floor and probe interval

@@ -126,6 +126,7 @@ Result<void> Qp::modify(QpState to, const QpAttr& attr, std::uint32_t mask, Time
   if (to == QpState::kReset) {
     requestor_.reset();
     responder_.reset();
+    reverse_.reset();
     ctx_.attr = QpAttr{};
     ctx_.state = QpState::kReset;
     given_mask_ = 0;

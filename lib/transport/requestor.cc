@@ -56,6 +56,7 @@ void Requestor::stop(WcStatus status) {
   // A QP without one leaves the controller alone: it may be freed on another thread than its siblings run on.
   if (share_bytes_ != 0) ctx_.cc.adjust_inflight(-share_bytes_);
   share_bytes_ = charged_bytes_ = 0;
+  if (told_.queued || told_.outstanding) ctx_.cc.forget_work(told_);
   window_.reset();
   sent_count_ = rtx_count_ = held_count_ = 0;
   offset_bytes_ = 0;

@@ -49,6 +49,10 @@ class Requestor {
   void on_port_change(std::uint8_t port, bool up, Time now);
   void on_peer_ports(std::uint32_t up_mask, Time now);
 
+  /// The controller hears what this QP has to send and to wait for (Figure 4). After each event.
+  void reschedule(Time now) {
+    ctx_.cc.on_work(told_, {sq_.has_unsent() || rtx_count_ != 0, unsettled()}, now);
+  }
   [[nodiscard]] bool tx_ready() const;
   /// Work that waits for nothing but the window of the controller.
   [[nodiscard]] bool cc_blocked() const;
@@ -199,6 +203,7 @@ class Requestor {
   std::uint32_t probe_run_ = 0;  // probe timer expiries without news
   std::uint32_t tail_answers_ = 0;
   std::uint8_t tail_probes_due_ = 0;
+  cc::QpWork told_;
   std::uint32_t tail_planes_ = 0;    // planes not asked yet by the tail probes that are due
   Time tail_since_ = Time::never();  // since then nothing but a Transport ACK is missing
   PollGaps gaps_;

@@ -90,8 +90,8 @@ static_assert(sizeof(TxDesc) <= 64);
 /// One control packet to send. `ev` is an EV of the QP's own table; kNoEv: use `entropy` of the trigger
 /// (C30).
 struct ControlDesc {
-  /// kSack, kNack, kAck or kProbe, of a QP; kEndpointRequest and kEndpointResponse, of its host (dqp 2):
-  /// tells which member is valid.
+  /// kSack, kNack, kAck or kProbe, to the peer's QP; kEndpointRequest and kEndpointResponse to its endpoint
+  /// (dqp 2): an EV Probe of a QP, whose request_id is the QP's own, or what the host itself has to say.
   wire::Opcode opcode{};
   std::uint8_t port = 0;
   path::EvIndex ev = path::kNoEv;
@@ -187,6 +187,8 @@ struct QpCounters {
   std::uint64_t rx_ce = 0;
   std::uint64_t rx_probe = 0;
   std::uint64_t rx_rqmsn_mismatch = 0;
+  std::uint64_t tx_ev_probe = 0;   ///< EV Probes for our reverse EVs (D19)
+  std::uint64_t rx_ev_answer = 0;  ///< of these, answered, late or not
   std::uint64_t tx_sack = 0;
   std::uint64_t tx_nack = 0;
   std::uint64_t tx_ack = 0;

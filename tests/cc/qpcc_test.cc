@@ -72,49 +72,106 @@ TEST(Qpcc, SharedByTwoQps) {
 
 class V27 : public ::testing::Test {
  protected:
-  SchedState now() { return schedule.resched(q.may_send(4096)); }
-  void send(bool rtx = false) {
-    schedule.sent(4096, rtx);
-    q.on_sent(4096);
+  SchedState now(bool queued, bool outstanding, int us = 0) {
+    q.on_work(told, {.queued = queued, .outstanding = outstanding}, at(us));
+    return q.state();
   }
-  Qpcc q{FixedWindow(8192), SendTest::kUet};
-  Schedule schedule;
+  Qpcc q{FixedWindow(8192), SendTest::kMrc};
+  QpWork told;
 };
 
 TEST_F(V27, ScheduleStates) {  // C24
-  EXPECT_EQ(schedule.state(), SchedState::kIdle);
-  schedule.new_data(3 * 4096);
-  EXPECT_EQ(now(), SchedState::kReady);
-  send();
-  EXPECT_EQ(now(), SchedState::kReady);
-  send();
-  EXPECT_EQ(now(), SchedState::kActive) << "the window is full, work is left";
+  EXPECT_EQ(q.state(), SchedState::kIdle);
+  EXPECT_EQ(now(true, false), SchedState::kReady) << "NEW_DATA";
+  q.on_sent(4096);
+  EXPECT_EQ(now(true, true), SchedState::kReady);
+  q.on_sent(4096);
+  EXPECT_EQ(now(true, true), SchedState::kActive) << "the window is full, work is left";
   q.on_ack({.newly_received_bytes = 4096}, at(1));
-  schedule.received(1);
-  EXPECT_EQ(now(), SchedState::kReady);
-  send();
-  EXPECT_EQ(now(), SchedState::kPending) << "the last byte is sent";
+  EXPECT_EQ(now(true, true), SchedState::kReady);
+  q.on_sent(4096);
+  EXPECT_EQ(now(false, true), SchedState::kPending) << "the last byte is sent";
   q.on_nack({.reason = wire::NackReason::kNoResource, .charged_bytes = 4096, .nominal_bytes = 4096}, at(2));
-  schedule.given_up(4096);
-  EXPECT_EQ(now(), SchedState::kReady);
+  EXPECT_EQ(now(true, true), SchedState::kReady);
   q.on_sent(4096);  // a sibling takes the room
-  EXPECT_EQ(now(), SchedState::kActive);
+  EXPECT_EQ(now(true, true), SchedState::kActive);
   q.on_ack({.newly_received_bytes = 4096}, at(3));
-  send(true);
-  EXPECT_EQ(now(), SchedState::kPending);
+  q.on_sent(4096);
+  EXPECT_EQ(now(false, true), SchedState::kPending);
   q.on_ack({.newly_received_bytes = 8192}, at(4));
-  schedule.received(2);
-  EXPECT_EQ(now(), SchedState::kIdle);
-  EXPECT_EQ(schedule.outstanding_pkts(), 0);
+  EXPECT_EQ(now(false, false), SchedState::kIdle);
 }
 
 TEST_F(V27, ALateArrivalCancelsTheRetransmission) {
-  schedule.new_data(4096);
-  send();
-  schedule.given_up(4096);
-  EXPECT_EQ(now(), SchedState::kReady);
-  schedule.received_given_up(4096);
-  EXPECT_EQ(now(), SchedState::kIdle);
+  EXPECT_EQ(now(true, false), SchedState::kReady);
+  EXPECT_EQ(now(false, false), SchedState::kIdle);
+}
+
+TEST_F(V27, OneControllerTheWorkOfAllItsQps) {
+  QpWork sibling;
+  EXPECT_EQ(now(true, false), SchedState::kReady);
+  q.on_work(sibling, {.queued = false, .outstanding = true}, at(1));
+  EXPECT_EQ(q.state(), SchedState::kReady);
+  EXPECT_EQ(now(false, false), SchedState::kPending) << "the sibling waits for news";
+  q.forget_work(sibling);
+  EXPECT_EQ(q.state(), SchedState::kIdle) << "it left";
+}
+
+TEST_F(V27, TellsHowOftenAndHowLong) {
+  now(true, false, 10);
+  q.on_sent(8192);
+  now(true, true, 12);  // ACTIVE
+  q.on_ack({.newly_received_bytes = 8192}, at(17));
+  now(true, true, 17);  // READY
+  now(false, true, 20);
+  EXPECT_EQ(q.schedule().spent(SchedState::kReady, at(25)), nanoseconds(5));
+  EXPECT_EQ(q.schedule().spent(SchedState::kActive, at(25)), nanoseconds(5));
+  EXPECT_EQ(q.schedule().spent(SchedState::kPending, at(25)), nanoseconds(5));
+  EXPECT_EQ(q.schedule().spent(SchedState::kIdle, at(25)), Duration{})
+      << "time before the first work is nobody's";
+  EXPECT_EQ(q.schedule().entered(SchedState::kReady), 2U);
+  EXPECT_EQ(q.schedule().entered(SchedState::kActive), 1U);
+}
+
+TEST(Figures, CountWhatAControllerMet) {
+  Bench b(vector_params(), 100000, 50000, SendTest::kMrc);
+  Qpcc q = b.qpcc();
+  q.on_ack({.newly_received_bytes = 4096, .marked = true}, at(1));
+  q.on_nack({.reason = wire::NackReason::kTrimmed, .charged_bytes = 4096, .nominal_bytes = 4096}, at(2));
+  q.on_nack({.reason = wire::NackReason::kNoResource, .charged_bytes = 4096, .nominal_bytes = 4096}, at(3));
+  q.on_loss(4096, at(4));
+  EXPECT_EQ(q.figures().acks, 1U);
+  EXPECT_EQ(q.figures().marked, 1U);
+  EXPECT_EQ(q.figures().trims, 1U);
+  EXPECT_EQ(q.figures().losses, 1U);
+  EXPECT_EQ(q.figures().cuts, 2U) << "the trim and the loss";
+  ASSERT_NE(q.windows(), nullptr);
+  EXPECT_EQ(q.windows()->count(), 4U);
+  EXPECT_EQ(q.windows()->min_bytes(), q.cwnd_bytes());
+  EXPECT_EQ(Qpcc(FixedWindow(1)).windows(), nullptr) << "a window that never moves has no statistics";
+}
+
+TEST(Figures, TheMedianIsRightWithinAThirtySecond) {
+  WindowHistogram h;
+  EXPECT_EQ(h.median_bytes(), 0);
+  for (std::int64_t w = 1; w < 2'000'000'000'000; w = w + w / 3 + 1) {
+    WindowHistogram one;
+    for (int i = 0; i < 3; ++i) one.add(w);
+    one.add(w / 2 + 1);
+    one.add(w * 2);
+    EXPECT_NEAR(static_cast<double>(one.median_bytes()), static_cast<double>(w),
+                static_cast<double>(w) / 31 + 1);
+    EXPECT_EQ(one.max_bytes(), w * 2);
+  }
+  WindowHistogram before;
+  before.add(1000);
+  WindowHistogram later = before;
+  for (int i = 0; i < 5; ++i) later.add(50'000 + i);
+  EXPECT_EQ(later.since(WindowHistogram{}).min_bytes(), 1000);
+  EXPECT_EQ(later.since(before).count(), 5U);
+  EXPECT_NEAR(static_cast<double>(later.since(before).min_bytes()), 50'000, 50'000 / 31);
+  h.add(std::int64_t{1} << 62);
+  EXPECT_EQ(h.median_bytes(), std::int64_t{1} << 62) << "never closed";
 }
 
 }  // namespace

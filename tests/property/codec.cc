@@ -32,6 +32,10 @@ Packet::View read_view(const std::vector<std::uint8_t>& frame, const wire::Frame
       return read<wire::AckView>(wire::decode_ack, frame, f);
     case wire::Opcode::kProbe:
       return read<wire::ProbeView>(wire::decode_probe, frame, f);
+    case wire::Opcode::kEndpointRequest:
+      return read<wire::EndpointRequestView>(wire::decode_endpoint_request, frame, f);
+    case wire::Opcode::kEndpointResponse:
+      return read<wire::EndpointResponseView>(wire::decode_endpoint_response, frame, f);
     default:
       return read<wire::WriteView>(wire::decode_write, frame, f);
   }
@@ -43,7 +47,10 @@ std::uint32_t write_headers(const wire::HeaderTemplate& path, const wire::SendMe
   if (const auto* s = std::get_if<wire::SackView>(&view)) return wire::encode_sack(path, meta, *s, end);
   if (const auto* n = std::get_if<wire::NackView>(&view)) return wire::encode_nack(path, meta, *n, end);
   if (const auto* a = std::get_if<wire::AckView>(&view)) return wire::encode_ack(path, meta, *a, end);
-  return wire::encode_probe(path, meta, std::get<wire::ProbeView>(view), end);
+  if (const auto* p = std::get_if<wire::ProbeView>(&view)) return wire::encode_probe(path, meta, *p, end);
+  if (const auto* q = std::get_if<wire::EndpointRequestView>(&view))
+    return wire::encode_endpoint_request(path, meta, *q, end);
+  return wire::encode_endpoint_response(path, meta, std::get<wire::EndpointResponseView>(view), end);
 }
 
 bool same_view(const Packet::View& a, const Packet::View& b) {

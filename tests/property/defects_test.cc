@@ -46,6 +46,7 @@ constexpr Named kDefects[] = {
     {Defect::kIgnorePeerPorts, "ignore the peer's ports"},
     {Defect::kShrinkRefuses, "shrinking refuses"},
     {Defect::kNoPlaneFlush, "no flush with the plane"},
+    {Defect::kKeepReverseEv, "keep a reverse EV"},
 };
 static_assert(std::size(kDefects) + 1 == static_cast<std::size_t>(Defect::kCount), "every defect is tried");
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "bring_up.h"
+#include "transport/port_status.h"
 #include "violation.h"
 
 namespace mrc::property {
@@ -76,6 +77,12 @@ void Host::handle(Packet& p, Time now) {
     ++seen_.acks;
     out_.on_ack_delivered(*ack);
     qp_->on_ack(*ack, p.meta);
+  } else if (const auto* request = std::get_if<wire::EndpointRequestView>(&p.view)) {
+    tell("rx-ev-probe");
+    answer_endpoint(*request, p.meta.port, now);
+  } else if (const auto* response = std::get_if<wire::EndpointResponseView>(&p.view)) {
+    tell("rx-ev-answer");
+    on_ev_answer(*response, now);
   } else {
     tell("rx-probe");
     ++seen_.probes;
@@ -84,6 +91,24 @@ void Host::handle(Packet& p, Time now) {
   }
   out_.check_inflight(*qp_);
   watch_planes(now);
+}
+
+/// Its endpoint, not its QP: answered whatever the state of the QP.
+void Host::answer_endpoint(const wire::EndpointRequestView& request, std::uint8_t port, Time now) {
+  Packet p;
+  p.view = transport::response_to(request);
+  p.meta.port = port;
+  transmit(std::move(p), now);
+}
+
+void Host::on_ev_answer(const wire::EndpointResponseView& response, Time now) {
+  const std::uint16_t id = response.request_id;
+  if (id >= probed_.size()) violate("MRC 7.4.7", "an answer to EV Probe ", id, ", which was never sent");
+  const auto answered = qp_->counters().rx_ev_answer;
+  qp_->on_ev_probe_answer(response, now);
+  if (qp_->counters().rx_ev_answer == answered) return;  // a second time, or long ago
+  ++ev_answers_;
+  reverse_[(*table_)[probed_[id]].port].unanswered = 0;
 }
 
 void Host::on_write(const Packet& p, const wire::WriteView& write, Time now) {
@@ -241,6 +266,8 @@ void Host::check_counters() const {
   same("tx_nack", c.tx_nack, emitted_nacks_);
   same("tx_ack and tx_nak", c.tx_ack + c.tx_nak, emitted_acks_);
   same("tx_probe", c.tx_probe, emitted_probes_);
+  same("tx_ev_probe", c.tx_ev_probe, emitted_ev_probes_);
+  same("rx_ev_answer", c.rx_ev_answer, ev_answers_);
   if (s_.kind == Kind::kBenign) {
     same("timer_expiries on a benign channel (I2)", c.timer_expiries, 0);
     same("EVs condemned on a benign channel (I2)", qp_->ev_set().counters().assumed_bad, 0);

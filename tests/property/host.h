@@ -50,6 +50,9 @@ class Host {
   void drain_completions(Time now);
   void send_control(Time now);
   void emit_control(const transport::ControlDesc& d, Time now);
+  void answer_endpoint(const wire::EndpointRequestView& request, std::uint8_t port, Time now);
+  void watch_ev_probe(const transport::ControlDesc& d);
+  void on_ev_answer(const wire::EndpointResponseView& response, Time now);
   void send_data(Time now);
   std::size_t send_burst(Time now, transport::PortCredits& credits, std::size_t most, bool& last_asked);
   void watch(Time now);
@@ -68,6 +71,12 @@ class Host {
   };
   struct Seen {  // what was handed to the QP, for its counters
     std::uint64_t writes = 0, sacks = 0, nacks = 0, acks = 0, probes = 0, trimmed = 0, marks = 0;
+  };
+
+  struct ReverseWatch {  // EV Probes of one plane without an answer (D19)
+    path::EvIndex ev = path::kNoEv;
+    Time proof;
+    int unanswered = 0;
   };
 
   const Scenario& s_;
@@ -106,6 +115,9 @@ class Host {
   Seen seen_;
   std::uint64_t emitted_sacks_ = 0, emitted_nacks_ = 0, emitted_acks_ = 0, emitted_probes_ = 0;
   std::uint64_t emitted_marks_ = 0;
+  std::uint64_t emitted_ev_probes_ = 0, ev_answers_ = 0;
+  ReverseWatch reverse_[kMaxPlanes];
+  std::vector<path::EvIndex> probed_;  ///< by request id
 };
 
 }  // namespace mrc::property

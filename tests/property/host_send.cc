@@ -182,10 +182,36 @@ void Host::emit_control(const transport::ControlDesc& d, Time now) {
       p.view = d.probe;
       ++emitted_probes_;
       break;
+    case wire::Opcode::kEndpointRequest:
+      tell("tx-ev-probe", 0);
+      watch_ev_probe(d);
+      p.view = d.request;
+      break;
     default:
       violate("MRC 7.5.5", "a control descriptor with opcode ", static_cast<int>(d.opcode));
   }
   transmit(std::move(p), now);
+}
+
+/// D19: two without an answer, and another EV of the plane has its turn. Unless there is no other, our own
+/// data brought newer proof, or this peer has answered nothing at all.
+void Host::watch_ev_probe(const transport::ControlDesc& d) {
+  ++emitted_ev_probes_;
+  if (d.request.op != wire::EndpointOp::kEvProbe || !s_.policy.reverse_probes)
+    violate("MRC 7.4.7", "an Endpoint Request that is no EV Probe, or not wanted");
+  const path::EvSet& set = qp_->ev_set();
+  if (set.state(d.ev) == path::EvState::kDenied)
+    violate("D19", "an EV Probe on EV ", d.ev, ", which is DENIED");
+  if (d.request.request_id != probed_.size()) violate("MRC 7.4.7", "request id ", d.request.request_id);
+  probed_.push_back(d.ev);
+  bool others = false;
+  for (std::size_t ev = 0; ev < table_->size(); ++ev)
+    others =
+        others || (ev != d.ev && (*table_)[ev].port == d.port && set.listed(static_cast<path::EvIndex>(ev)));
+  ReverseWatch& w = reverse_[d.port];
+  const bool fresh = w.ev != d.ev || w.proof != set.plane_proof(d.port) || !others || ev_answers_ == 0;
+  w = {d.ev, set.plane_proof(d.port), fresh ? 0 : w.unanswered + 1};
+  if (w.unanswered >= 4) violate("D19", "EV ", d.ev, " stays in use though nobody answers");
 }
 
 void Host::send_control(Time now) {

@@ -13,7 +13,7 @@ namespace mrc::property {
 
 struct Packet {
   using View = std::variant<wire::WriteView, wire::TrimmedView, wire::SackView, wire::NackView, wire::AckView,
-                            wire::ProbeView>;
+                            wire::ProbeView, wire::EndpointRequestView, wire::EndpointResponseView>;
   View view;
   wire::RxMeta meta;  ///< as the receiver sees it; arrival is set on delivery
   wire::DscpClass dscp = wire::DscpClass::kControl;

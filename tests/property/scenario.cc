@@ -324,6 +324,7 @@ Scenario build(std::uint64_t seed, Rng rng, Kind kind) {
   s.shrinking = rng.chance(0.1);
   for (SidePlan& side : s.side) side.attr.dynamic_mpr = s.shrinking;
   plan_kind(rng, s);
+  s.policy.reverse_probes = rng.chance(0.5);
   return s;
 }
 

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "transport/port_status.h"
 #include "transport/qp.h"
 #include "wire/sizes.h"
 
@@ -242,6 +243,17 @@ class Pair {
         break;
       case wire::Opcode::kProbe:
         qp.on_probe(c.probe, meta);
+        break;
+      case wire::Opcode::kEndpointRequest: {  // the host answers for its endpoint
+        ControlDesc answer;
+        answer.opcode = wire::Opcode::kEndpointResponse;
+        answer.port = c.port;
+        answer.response = response_to(c.request);
+        launch({static_cast<Side>(1 - packet.to), {}, answer});
+        break;
+      }
+      case wire::Opcode::kEndpointResponse:
+        qp.on_ev_probe_answer(c.response, now_);
         break;
       default:
         throw std::logic_error("not a control packet");
