@@ -110,8 +110,8 @@ class Director {
  public:
   Director(StoryTeller& story, const DemoOptions& o) : story_(story), options_(o) {}
 
-  void step(double progress, const transport::Qp& sender, Time now) {
-    story_.step(sender, now);
+  void step(double progress, const transport::Qp& sender, const transport::Qp& receiver, Time now) {
+    story_.step(sender, receiver, now);
     if (!killed_ && progress >= 0.25) {
       killed_ = true;
       story_.take_down();
@@ -139,7 +139,8 @@ Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director) {
     if (auto r = traffic.step(); !r) return r;
     world.poll();
     const Time now = world.now();
-    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), now);
+    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), *world.worker(1).qp(world.qpn(1)),
+                  now);
     const double progress = traffic.progress();
     if (progress != last_progress) {
       last_progress = progress;
@@ -160,6 +161,8 @@ Result<DemoReport> run_demo(const DemoOptions& o) {
   wc.paths = o.paths;
   wc.delay = o.delay;
   wc.poll_step = o.poll_step;
+  wc.path_gbps = o.path_gbps;
+  wc.cc = o.cc;
   wc.memory_bytes = kMessageBytes * kSlots;
   auto made = DemoWorld::create(wc);
   if (!made) return made.error();
@@ -187,6 +190,7 @@ Result<DemoReport> run_demo(const DemoOptions& o) {
   r.first_bad = traffic.received().first_bad();
   r.death = story.story();
   r.longest_absence = story.longest_absence();
+  r.absent = story.absent();
   if (auto measured = measure(world, r); !measured) return measured.error();
   return r;
 }

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/endpoint_config.h"
 #include "demo_story.h"
 #include "exit_code.h"
+#include "nic/stats.h"
 #include "report/rates.h"
 
 namespace mrc::endpoint {
@@ -21,6 +23,8 @@ struct DemoOptions {
   std::uint32_t paths = 8;             ///< of each plane
   Duration delay = microseconds(250);  ///< of each path, one way
   double loss = 0.001;                 ///< of one path
+  double path_gbps = 1;                ///< of each path; 0: as fast as the core pumps
+  config::CcMode cc = config::CcMode::kNscc;
   /// Test hook: virtual time, and this much of it passes with every round of polls. Then a run follows from
   /// its seed, and what other processes do to the machine does not show. Zero: the machine's clock.
   Duration poll_step{};
@@ -55,9 +59,11 @@ struct DemoReport {
   std::uint64_t lost_at_random = 0;
   std::uint64_t carried_by_lossy_path = 0;
   std::uint32_t dead_plane = 0, dead_path = 0, lossy_plane = 0, lossy_path = 0;
+  nic::CcSnapshot controller;  ///< of the sender
   DeathStory death;
   Duration base_rtt{};
   Duration longest_absence{};  ///< of the polling thread, from the death until the repair
+  Duration absent{};           ///< all its absences in that time
   std::vector<DemoCheck> checks;
 
   [[nodiscard]] bool pass() const;

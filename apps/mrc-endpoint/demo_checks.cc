@@ -138,19 +138,20 @@ DemoCheck check_random_loss(const DemoReport& r) {
 
 DemoCheck check_repair(const DemoReport& r) {
   const std::string what = fmt::format(
-      "what died on plane {} path {} was acknowledged within {} round trips and twice the longest absence",
+      "what died on plane {} path {} was acknowledged within {} round trips and twice what the thread was "
+      "away",
       r.dead_plane, r.dead_path, kRepairRtts);
   const DeathStory& d = r.death;
   if (d.down.ns == 0 || d.data_lost == 0) return {what, "nothing died on it", false};
   if (d.repaired.ns == 0)
     return {what, fmt::format("{} packets lost, never acknowledged", d.data_lost), false};
   const Duration took = d.repaired - d.down;
-  const Duration limit = r.base_rtt * kRepairRtts + r.longest_absence * 2;
+  const Duration limit = r.base_rtt * kRepairRtts + r.absent * 2;
   return {
       what,
-      fmt::format("{} packets lost; {:.0f} us = {:.1f} round trips (longest absence of the thread {:.0f} us)",
+      fmt::format("{} packets lost; {:.0f} us = {:.1f} round trips (the thread was away for {:.0f} us of it)",
                   d.data_lost, micro(took), static_cast<double>(took.ns) / static_cast<double>(r.base_rtt.ns),
-                  micro(r.longest_absence)),
+                  micro(r.absent)),
       took <= limit};
 }
 
@@ -158,7 +159,7 @@ DemoCheck check_silence(const DemoReport& r) {
   const DeathStory& d = r.death;
   const bool ok = d.detected.ns != 0 && d.data_after_detection == 0 && d.control_after_detection == 0 &&
                   d.probes_after_detection > 0 && d.observations_lost == 0;
-  return {"once noticed, the dead path carried nothing but probes",
+  return {"once noticed at both ends, the dead path carried nothing but probes",
           d.detected.ns == 0
               ? "it was never noticed"
               : fmt::format("noticed after {:.0f} us; then {} data, {} control packets, {} probes",
@@ -229,6 +230,9 @@ Result<void> measure(DemoWorld& world, DemoReport& r) {
   count_planes(world, r);
   count_evs(world, *qp, r);
   count_losses(world, *qp, r);
+  auto controller = world.nic(0).query_cc(world.qpn(0));
+  if (!controller) return controller.error();
+  r.controller = *std::move(controller);
   const bool balanced = world.settle();
   r.checks = {check_bytes(r),
               check_planes(r),

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -52,6 +53,14 @@ std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a
       ->capture_default_str();
   app.add_option("--delay-us", delay_us, "of each path, one way; 100 to 5000")->capture_default_str();
   app.add_option("--loss-percent", loss_percent, "of one path; 0 to 10")->capture_default_str();
+  app.add_option("--cc", o.cc, "congestion control: off, fixed or nscc")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, config::CcMode>{
+          {"off", config::CcMode::kOff}, {"fixed", config::CcMode::kFixed}, {"nscc", config::CcMode::kNscc}}))
+      ->default_str("nscc");
+  app.add_option("--path-gbps", o.path_gbps,
+                 "rate of each path, with a queue that marks and trims, 0 to 100; 0: no limit")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   app.add_option("--json", a.json_path, "write the result as JSON to this file; - for standard output");
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());
@@ -69,6 +78,47 @@ std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a
   return std::nullopt;
 }
 
+Duration in_state(const DemoReport& r, cc::SchedState s) {
+  return r.controller.spent[static_cast<std::size_t>(s)];
+}
+
+std::string cc_text(const DemoReport& r) {
+  const nic::CcSnapshot& c = r.controller;
+  std::string out = fmt::format("  congestion control {}", config::name_of(r.options.cc));
+  if (r.options.path_gbps > 0)
+    out += fmt::format(", paths of {} Gb/s = {:.1f} Gb/s of all planes", r.options.path_gbps,
+                       r.options.path_gbps * r.options.planes * r.options.paths);
+  if (c.adaptive)
+    out += fmt::format("\n    cwnd min {} median {} max {} KiB after {} SACKs, NACKs and losses; {} cuts",
+                       c.windows.min_bytes() >> 10, c.windows.median_bytes() >> 10,
+                       c.windows.max_bytes() >> 10, c.windows.count(), c.figures.cuts);
+  const double ready = static_cast<double>(in_state(r, cc::SchedState::kReady).ns);
+  const double active = static_cast<double>(in_state(r, cc::SchedState::kActive).ns);
+  return out + fmt::format(
+                   "\n    met {} marks in {} SACKs, {} trims, {} losses; the window was closed {:.0f} % "
+                   "of the time with work\n",
+                   c.figures.marked, c.figures.acks, c.figures.trims, c.figures.losses,
+                   ready + active > 0 ? 100 * active / (ready + active) : 0);
+}
+
+nlohmann::ordered_json cc_json(const DemoReport& r) {
+  const nic::CcSnapshot& c = r.controller;
+  nlohmann::ordered_json j{{"mode", config::name_of(r.options.cc)},
+                           {"acks", c.figures.acks},
+                           {"marked", c.figures.marked},
+                           {"trims", c.figures.trims},
+                           {"losses", c.figures.losses},
+                           {"cuts", c.figures.cuts},
+                           {"active_ns", in_state(r, cc::SchedState::kActive).ns},
+                           {"ready_ns", in_state(r, cc::SchedState::kReady).ns},
+                           {"pending_ns", in_state(r, cc::SchedState::kPending).ns}};
+  if (c.adaptive)
+    j.update({{"cwnd_min_bytes", c.windows.min_bytes()},
+              {"cwnd_median_bytes", c.windows.median_bytes()},
+              {"cwnd_max_bytes", c.windows.max_bytes()}});
+  return j;
+}
+
 }  // namespace
 
 std::string to_text(const DemoReport& r) {
@@ -80,6 +130,7 @@ std::string to_text(const DemoReport& r) {
       r.bytes_verified >> 20, r.options.planes, r.options.paths, r.evs,
       static_cast<double>(r.options.delay.ns) * 1e-3, r.options.seed, r.seconds, giga(r.rates.goodput_bps),
       giga(r.rates.l2_bps), giga(r.rates.l1_bps));
+  out += cc_text(r);
   for (const DemoCheck& c : r.checks) {
     out += fmt::format("{} {}\n       {}\n", c.ok ? "[ ok ]" : "[MISS]", c.what, c.found);
   }
@@ -102,6 +153,7 @@ std::string to_json(const DemoReport& r) {
       {"count", r.evs}, {"healthy", r.evs_healthy}, {"min_pkts", r.ev_min_pkts}, {"max_pkts", r.ev_max_pkts}};
   for (const auto& [cause, n] : r.rtx_by_cause) j["retransmissions"][cause] = n;
   j["spurious_pkts"] = r.spurious;
+  j["congestion_control"] = cc_json(r);
   const DeathStory& d = r.death;
   const auto since_death = [&](Time t) {
     return t.ns == 0 ? nlohmann::json() : nlohmann::json((t - d.down).ns);
@@ -114,7 +166,8 @@ std::string to_json(const DemoReport& r) {
                      {"up_ns", since_death(d.up)},
                      {"data_again_ns", since_death(d.data_again)},
                      {"base_rtt_ns", r.base_rtt.ns},
-                     {"longest_absence_ns", r.longest_absence.ns}};
+                     {"longest_absence_ns", r.longest_absence.ns},
+                     {"absent_ns", r.absent.ns}};
   for (const DemoCheck& c : r.checks)
     j["checks"].push_back({{"what", c.what}, {"found", c.found}, {"ok", c.ok}});
   return j.dump(2) + "\n";

@@ -56,23 +56,31 @@ void StoryTeller::note(const Observation& o) {
   }
 }
 
-void StoryTeller::step(const transport::Qp& sender, Time now) {
+// Data of the sender, or answers of the receiver: its reverse EV of that plane (D19).
+bool StoryTeller::used_by(const transport::Qp& sender, const transport::Qp& receiver) const {
+  const auto usable = [&](path::EvIndex ev) {
+    const path::EvState s = sender.ev_set().state(ev);
+    return s == path::EvState::kGood || s == path::EvState::kSkip;
+  };
+  const auto plane = static_cast<std::uint8_t>(plane_);
+  const path::EvChoice answers = receiver.ev_set().choose_for_control(1U << plane_, plane);
+  return std::any_of(evs_.begin(), evs_.end(), usable) ||
+         std::find(evs_.begin(), evs_.end(), answers.ev) != evs_.end();
+}
+
+void StoryTeller::step(const transport::Qp& sender, const transport::Qp& receiver, Time now) {
   Observation batch[64];
   for (std::size_t n = std::size(batch); n == std::size(batch);) {
     n = net_.take_observations(batch);
     for (std::size_t i = 0; i < n; ++i) note(batch[i]);
   }
   const bool dead = story_.down.ns != 0 && story_.up.ns == 0;
-  if (dead && !repaired() && last_step_.ns != 0)
+  if (dead && !repaired() && last_step_.ns != 0) {
     longest_absence_ = std::max(longest_absence_, now - last_step_);
-  last_step_ = now;
-  if (dead && story_.detected.ns == 0) {
-    const auto usable = [&](path::EvIndex ev) {
-      const path::EvState s = sender.ev_set().state(ev);
-      return s == path::EvState::kGood || s == path::EvState::kSkip;
-    };
-    if (std::none_of(evs_.begin(), evs_.end(), usable)) story_.detected = now;
+    if (now - last_step_ > kAbsence) absent_ += now - last_step_;
   }
+  last_step_ = now;
+  if (dead && story_.detected.ns == 0 && !used_by(sender, receiver)) story_.detected = now;
   // The cumulative acknowledgment has reached it: it and everything before it is in the peer's memory.
   if (lost_any_ && story_.repaired.ns == 0 && sender.unack_psn().at_or_after(last_lost_))
     story_.repaired = now;

@@ -12,13 +12,16 @@
 
 namespace mrc::endpoint {
 
+/// A round takes some ten microseconds; what takes longer than this was interrupted.
+inline constexpr Duration kAbsence = microseconds(200);
+
 /// Time{} where something did not happen.
 struct DeathStory {
-  Time down;                    ///< the fabric took the path down
-  Time detected;                ///< the sender had no usable EV left on it
-  Time repaired;                ///< the last data packet lost on it was acknowledged
-  Time up;                      ///< the fabric brought it back
-  Time data_again;              ///< the first data packet on it after that
+  Time down;        ///< the fabric took the path down
+  Time detected;    ///< the sender had no usable EV left on it, and the receiver answered over none
+  Time repaired;    ///< the last data packet lost on it was acknowledged
+  Time up;          ///< the fabric brought it back
+  Time data_again;  ///< the first data packet on it after that
   std::uint64_t data_lost = 0;  ///< data packets and retransmissions that died on it
   std::uint64_t data_after_detection = 0;
   std::uint64_t probes_after_detection = 0;
@@ -29,14 +32,14 @@ struct DeathStory {
 /// Follows one path. Thread rule: the demo's one thread; step() once a round, after all polls.
 class StoryTeller {
  public:
-  /// `evs`: the sender's EVs that take this path.
+  /// `evs`: the EVs that take this path, of the sender and of the receiver.
   StoryTeller(virt::VirtualFabric& net, std::uint32_t plane, std::uint32_t path,
               std::vector<path::EvIndex> evs);
 
   /// Time of death, and of return.
   void take_down();
   void bring_up();
-  void step(const transport::Qp& sender, Time now);
+  void step(const transport::Qp& sender, const transport::Qp& receiver, Time now);
 
   [[nodiscard]] bool detected() const { return story_.detected.ns != 0; }
   [[nodiscard]] bool repaired() const { return story_.repaired.ns != 0; }
@@ -44,9 +47,12 @@ class StoryTeller {
   [[nodiscard]] Time down_at() const { return story_.down; }
   /// Longest time between two steps from the death until the repair.
   [[nodiscard]] Duration longest_absence() const { return longest_absence_; }
+  /// Sum of the times between two steps that are absences of the thread (kAbsence), in the same span.
+  [[nodiscard]] Duration absent() const { return absent_; }
   [[nodiscard]] DeathStory story() const;
 
  private:
+  [[nodiscard]] bool used_by(const transport::Qp& sender, const transport::Qp& receiver) const;
   void note(const virt::Observation& o);
   void note_drop(const virt::Observation& o);
 
@@ -59,6 +65,7 @@ class StoryTeller {
   Psn last_lost_;
   Time last_step_;
   Duration longest_absence_{};
+  Duration absent_{};
 };
 
 }  // namespace mrc::endpoint

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "demo_world.h"
 
+#include <algorithm>
+
 #include "base/rng.h"
 #include "config/ev_profile.h"
 
 namespace mrc::endpoint {
 
 namespace {
+
+/// What NSCC takes a path for that has no limit: more than a core pumps.
+constexpr double kUnlimitedPathGbps = 1;
 
 /// Every plane its address, as the endpoint's configuration gives them; the MACs are the fabric's.
 nic::NicConfig nic_config(const config::EndpointConfig& c, const virt::VirtualFabric& net, unsigned host) {
@@ -41,22 +46,46 @@ Result<std::unique_ptr<DemoWorld>> DemoWorld::create(const DemoWorldConfig& conf
   return world;
 }
 
-Result<void> DemoWorld::open() {
-  config::EndpointConfig c;
-  c.seed = config_.seed;
-  c.plane_count = config_.planes;
+// A path with a rate has what a switch for MRC has: a queue that marks from its first quarter on and trims
+// when it is full. It holds the burst that a thread sends after an absence.
+virt::VirtualConfig DemoWorld::fabric_config() const {
   virt::VirtualConfig v;
   v.planes = config_.planes;
   v.paths = config_.paths;
   v.path.delay = config_.delay;
   v.forwarding.mode = fabric::Forwarding::kModulo;  // so that a path can be named by its source ports
   v.seed = config_.seed;
-  auto net = virt::VirtualFabric::create(v);
+  v.path.rate_bps = static_cast<std::uint64_t>(config_.path_gbps * 1e9);
+  if (v.path.rate_bps == 0) return v;
+  const double rtt_s = static_cast<double>(config_.delay.ns) * 2e-9;
+  const double bdp = static_cast<double>(v.path.rate_bps) / 8 * rtt_s;
+  const auto queue = static_cast<std::uint32_t>(std::max(bdp, 128.0 * 1024));
+  v.path.data_queue_bytes = v.path.control_queue_bytes = queue;
+  v.path.ecn = {.enabled = true, .min_bytes = queue / 4, .max_bytes = queue / 4 * 3};
+  v.path.trim.enabled = true;
+  return v;
+}
+
+Result<void> DemoWorld::open() {
+  config::EndpointConfig c;
+  c.seed = config_.seed;
+  c.plane_count = config_.planes;
+  auto net = virt::VirtualFabric::create(fabric_config());
   if (!net) return net.error();
   net_ = *std::move(net);
   // Both ends poll on one thread: the round trip is the distance and a few rounds of work.
   c.qp.policy.base_rtt = config_.delay * 2;
   c.qp.policy.ev.base_rtt = c.qp.policy.base_rtt;
+  if (config_.timeout != 0) c.qp.attr.timeout = config_.timeout;
+  if (config_.ev_order_only) {
+    c.qp.policy.time_order = c.qp.policy.ev_flush = c.qp.policy.tail_probe = false;
+    c.qp.policy.ev.plane_rule = false;
+  }
+  c.cc.mode = config_.cc;
+  // The window covers what the fabric's distance holds; the MPR window is the other bound.
+  c.cc.window_bytes = std::uint64_t{c.qp.attr.mpr} * kPsnsPerMprUnit * c.qp.attr.path_mtu;
+  c.fabric.paths_per_plane = static_cast<std::uint16_t>(config_.paths);
+  c.fabric.link_gbps = config_.path_gbps > 0 ? config_.path_gbps : kUnlimitedPathGbps;
   config::EndpointConfig of_host[2] = {c, c};
   config::fill_addresses(of_host[0], 2);
   config::fill_addresses(of_host[1], 1);
@@ -78,8 +107,9 @@ Result<void> DemoWorld::open_nic(unsigned host, const config::EndpointConfig& c)
   params.limits = c.qp.limits;
   params.policy = c.qp.policy;
   params.evs = evs_;
-  // The window covers what the fabric's distance holds; the MPR window is the other bound.
-  params.fixed_window_bytes = std::int64_t{c.qp.attr.mpr} * kPsnsPerMprUnit * c.qp.attr.path_mtu;
+  auto algorithm = config::make_controller(c, config::rate_of_planes(c, 0), 1, now());
+  if (!algorithm) return algorithm.error();
+  params.cc = std::make_shared<cc::Qpcc>(*std::move(algorithm), c.cc.send_test);
   auto qpn = nics_[host]->create_qp(0, params);
   if (!qpn) return qpn.error();
   qpns_[host] = *qpn;

@@ -20,8 +20,12 @@ struct DemoWorldConfig {
   std::uint64_t seed = 1;
   std::uint32_t planes = 4;
   std::uint32_t paths = 8;
-  Duration delay{};              ///< one way
-  Duration poll_step{};          ///< virtual time, so much a poll(); zero: the machine's clock
+  Duration delay{};      ///< one way
+  double path_gbps = 0;  ///< 0: no limit
+  config::CcMode cc = config::CcMode::kNscc;
+  std::uint8_t timeout = 0;    ///< exponent of the ACK timer; 0: the product's
+  bool ev_order_only = false;  ///< the rules that find a dead path are off, but for the order on one EV (D8)
+  Duration poll_step{};        ///< virtual time, so much a poll(); zero: the machine's clock
   std::size_t memory_bytes = 0;  ///< of the source at host 0 and of the target at host 1
 };
 
@@ -58,6 +62,7 @@ class DemoWorld {
   [[nodiscard]] bool is_virtual() const { return config_.poll_step.ns != 0; }
   void poll_worker(unsigned host);
   Result<void> open();
+  [[nodiscard]] virt::VirtualConfig fabric_config() const;
   Result<void> open_nic(unsigned host, const config::EndpointConfig& c);
   Result<void> connect(const config::EndpointConfig& c);
 

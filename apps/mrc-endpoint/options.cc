@@ -104,6 +104,9 @@ void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
   c.value(app, "--workers", "engine.workers", "poll-mode workers");
   c.value(app, "--lcores", "engine.lcores", "CPUs of the workers");
   c.value(app, "--idle", "engine.idle", "auto, spin, yield or sleep");
+  c.value(app, "--cc", "cc.mode", "congestion control: off, fixed or nscc");
+  c.value(app, "--rate-gbps", "cc.rate_gbps", "of all planes together, for nscc; 0: what the ports say");
+  c.value(app, "--base-rtt-us", "qp.base_rtt_us", "round trip of the unloaded network");
   c.value(app, "--timeout", "qp.timeout", "ACK timer exponent");
   c.value(app, "--peer-timeout", "oob.peer_timeout_s",
           "seconds of silence after which the peer counts as gone");

@@ -71,6 +71,8 @@ constexpr Field kFields[] = {
     {"rx_ack_range", &transport::QpCounters::rx_ack_range},
     {"rx_ack_msn_mismatch", &transport::QpCounters::rx_ack_msn_mismatch},
     {"rx_rqmsn_mismatch", &transport::QpCounters::rx_rqmsn_mismatch},
+    {"tx_ev_probe", &transport::QpCounters::tx_ev_probe},
+    {"rx_ev_answer", &transport::QpCounters::rx_ev_answer},
     {"rx_trimmed_ignored", &transport::QpCounters::rx_trimmed_ignored},
     {"rx_bad_state", &transport::QpCounters::rx_bad_state},
     {"rx_invalid", &transport::QpCounters::rx_invalid},
@@ -149,6 +151,41 @@ void add_planes(nic::Nic& nic, const Snapshot& before, const Snapshot& after, co
   }
   for (report::PlaneResult& x : r.planes) {
     x.tx_share = all_data == 0 ? 0 : static_cast<double>(x.tx_data_pkts) / static_cast<double>(all_data);
+  }
+}
+
+void add_controllers(const Snapshot& before, const Snapshot& after, const QpSet& qps,
+                     report::PhaseResult& r) {
+  for (std::size_t w = 0; w < after.controllers.size() && w < before.controllers.size(); ++w) {
+    const nic::CcSnapshot& a = before.controllers[w];
+    const nic::CcSnapshot& b = after.controllers[w];
+    report::ControllerResult c;
+    c.kind = std::string(qps.cc_mode());
+    c.worker = static_cast<unsigned>(w);
+    for (std::size_t i = 0; i < qps.size(); ++i) c.qps += qps[i].worker == w ? 1 : 0;
+    c.acks = delta(b.figures.acks, a.figures.acks);
+    c.marked = delta(b.figures.marked, a.figures.marked);
+    c.trims = delta(b.figures.trims, a.figures.trims);
+    c.losses = delta(b.figures.losses, a.figures.losses);
+    c.cuts = delta(b.figures.cuts, a.figures.cuts);
+    if (b.adaptive) {
+      const cc::WindowHistogram windows = b.windows.since(a.windows);
+      c.windows = windows.count();
+      c.cwnd_min_bytes = windows.min_bytes();
+      c.cwnd_median_bytes = windows.median_bytes();
+      c.cwnd_max_bytes = windows.max_bytes();
+    }
+    c.cwnd_bytes = b.cwnd_bytes;
+    c.inflight_bytes = b.inflight_bytes;
+    const auto spent = [&](cc::SchedState s) {
+      const auto i = static_cast<std::size_t>(s);
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(0, (b.spent[i] - a.spent[i]).ns));
+    };
+    c.idle_ns = spent(cc::SchedState::kIdle);
+    c.active_ns = spent(cc::SchedState::kActive);
+    c.ready_ns = spent(cc::SchedState::kReady);
+    c.pending_ns = spent(cc::SchedState::kPending);
+    r.controllers.push_back(std::move(c));
   }
 }
 
@@ -240,6 +277,10 @@ Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps) {
   for (std::size_t i = 0; i < qps.size(); ++i) {
     Result<nic::QpSnapshot> q = nic.query_qp(qps[i].qpn);
     s.qps.push_back(q ? *std::move(q) : nic::QpSnapshot{});
+    // QPs take workers in turn, and those of one worker share a controller.
+    if (i >= nic.workers()) continue;
+    Result<nic::CcSnapshot> c = nic.query_cc(qps[i].qpn);
+    s.controllers.push_back(c ? *std::move(c) : nic::CcSnapshot{});
   }
   for (const nic::PlanePort& plane : nic.config().planes) {
     rte_eth_stats stats{};
@@ -284,6 +325,7 @@ report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const Q
   if (phase.peer_report()) r.peer_verification = verification_of(*phase.peer_report(), seen);
   r.peer_verification.on = setup.verify;
   add_evs(before, after, qps.evs(), r);
+  add_controllers(before, after, qps, r);
   add_transport(before, after, r);
   add_engine(before, after, phase, r);
   add_account(before, after, r);

@@ -18,7 +18,8 @@ struct PortCounts {
 struct Snapshot {
   std::vector<nic::WorkerStats> workers;
   std::vector<nic::QpSnapshot> qps;
-  std::vector<PortCounts> ports;  ///< by plane
+  std::vector<PortCounts> ports;             ///< by plane
+  std::vector<nic::CcSnapshot> controllers;  ///< by worker
 };
 
 /// Control thread of the Nic.

@@ -222,6 +222,9 @@ std::optional<Failure> Program::build() {
   if (hosts_[0].end->inline_polling()) ethdev::set_this_thread_cpus({network_->cpu_of_worker(0, 0)});
   result_.effective = network_->describe();
   for (const std::string& line : hosts_.back().end->nic().describe()) result_.effective.push_back(line);
+  const config::EndpointConfig& last = hosts_.back().config;
+  result_.effective.push_back(
+      config::describe_controller(last, config::rate_of_planes(last, network_->link_speed_bps())));
   for (const std::string& line : result_.effective) console_.log(line);
   result_.link_speed_bps = network_->link_speed_bps();
   return std::nullopt;
@@ -234,6 +237,7 @@ void Program::start_sessions() {
     o.free_memory_bytes = ethdev::read_machine_facts().memory_available_bytes;
     if (!loopback()) o.exchange = std::move(exchange_);
     o.seed = seed_;
+    o.port_bps = network_->link_speed_bps();
     o.port_names = network_->port_names(i);
     o.clock = [this] { return now(); };
     o.log = [this](const std::string& line) { console_.log(line); };

@@ -75,10 +75,12 @@ Result<void> QpSet::create_qps(std::vector<Lane>& lanes, const QpSetConfig& set,
   Rng rng(seed);
   // One controller a destination (MRC 8.1); QPs that share it live on one worker.
   std::vector<std::shared_ptr<cc::Qpcc>> controllers;
-  for (std::size_t w = 0; w < lanes.size(); ++w) {
-    controllers.push_back(std::make_shared<cc::Qpcc>(
-        cc::FixedWindow(static_cast<std::int64_t>(config_.cc.window_bytes)), config_.cc.send_test));
-    lanes[w].clear();
+  for (Lane& lane : lanes) {
+    Result<cc::Qpcc::Algorithm> algorithm =
+        config::make_controller(config_, set.rate_bps, 1.0 / static_cast<double>(lanes.size()), set.now);
+    if (!algorithm) return algorithm.error();
+    controllers.push_back(std::make_shared<cc::Qpcc>(*std::move(algorithm), config_.cc.send_test));
+    lane.clear();
   }
   for (std::uint32_t i = 0; i < set.qps; ++i) {
     QpEnd end;

@@ -46,6 +46,8 @@ struct QpSetConfig {
   std::uint64_t region_bytes = 64;
   bool sends = true;
   bool receives = true;
+  double rate_bps = 0;  ///< config::rate_of_planes
+  Time now;
 };
 
 /// Thread rule: the control thread of the Nic.
@@ -71,6 +73,7 @@ class QpSet {
   [[nodiscard]] std::uint32_t source_lkey() const { return source_keys_.lkey; }
   [[nodiscard]] const path::EvTable& evs() const { return *evs_; }
   [[nodiscard]] const transport::QpAttr& negotiated() const { return negotiated_; }
+  [[nodiscard]] std::string_view cc_mode() const { return config::name_of(config_.cc.mode); }
 
  private:
   QpSet(const config::EndpointConfig& config, nic::Nic& nic) : config_(config), nic_(nic) {}

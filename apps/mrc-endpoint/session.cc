@@ -105,6 +105,8 @@ Result<void> Session::create_qps(bool sends, bool receives) {
   set.region_bytes = workload_.region_bytes;
   set.sends = sends;
   set.receives = receives;
+  set.rate_bps = config::rate_of_planes(config_, options_.port_bps);
+  set.now = options_.clock();
   const std::uint64_t seed = mix64(options_.seed ^ (is_run() ? 1U : 2U));
   Result<std::unique_ptr<QpSet>> qps = QpSet::create(
       config_, nic_, end_.lanes(), std::make_shared<const path::EvTable>(*std::move(table)), set, seed);

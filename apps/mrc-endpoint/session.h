@@ -24,6 +24,7 @@ namespace mrc::endpoint {
 struct SessionOptions {
   std::string software;
   std::uint64_t seed = 1;
+  double port_bps = 0;                          ///< of one plane, as its port tells; 0: it does not
   std::vector<std::string> port_names;          ///< by plane
   std::function<Time()> clock;                  ///< the Nic's
   std::function<void(const std::string&)> log;  ///< lines for people

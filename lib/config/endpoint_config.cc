@@ -242,4 +242,8 @@ std::string_view name_of(WorkloadKind k) {
   return find_name(kWorkloads, k);
 }
 
+std::string_view name_of(CcMode m) {
+  return find_name(kCcModes, m);
+}
+
 }  // namespace mrc::config

@@ -31,7 +31,9 @@ enum class LinkRole : std::uint8_t { kAuto, kServer, kClient };
 enum class IdlePolicy : std::uint8_t { kAuto, kSpin, kYield, kSleep };
 enum class HugepageUse : std::uint8_t { kAuto, kNever, kAlways };
 enum class EvMode : std::uint8_t { kAuto, kExplicit, kGenerated };
-enum class CcMode : std::uint8_t { kFixed };
+/// kOff: the PSN window (MPR) alone limits what is in flight. kFixed: a window that never moves. kNscc:
+/// MRC 8.4.
+enum class CcMode : std::uint8_t { kOff, kFixed, kNscc };
 enum class WorkloadKind : std::uint8_t { kWriteBw, kWriteLat, kWriteImm };
 enum class IcrcPolicy : std::uint8_t { kVerify, kIgnore };
 
@@ -91,6 +93,11 @@ struct CcConfig {
   CcMode mode = CcMode::kFixed;
   std::uint64_t window_bytes = 1U << 20;
   cc::SendTest send_test = cc::SendTest::kMrc;
+  // NSCC. What is 0 follows from the link: sum of the planes' rates, qp.base_rtt, qp.mtu.
+  double rate_gbps = 0;  ///< sum over the planes; 0: as the ports say
+  std::uint64_t max_window_bytes = 0;
+  Duration target_delay{};
+  bool quick_adapt = true;
 };
 
 struct QpConfig {
@@ -152,6 +159,8 @@ struct OobConfig {
 };
 
 struct EndpointConfig {
+  EndpointConfig() { qp.policy.reverse_probes = true; }  // our engine carries them (D19)
+
   Profile profile = Profile::kVirtual;
   LinkRole role = LinkRole::kAuto;
   std::uint64_t seed = 0;  ///< 0: drawn at start and printed
@@ -182,6 +191,17 @@ Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::stri
 std::string quoted(std::string_view text);
 Result<EndpointConfig> load_endpoint_file(const std::string& path);
 
+/// Bits per second of all planes together: cc.rate_gbps, else what `port_bps` of a plane and the virtual
+/// fabric's links give; 0: nobody knows.
+double rate_of_planes(const EndpointConfig& config, double port_bps);
+/// The controller of one destination as configured; `share` of the rate is its own, the rest that of others
+/// to the same destination. Errors: parameters that NSCC cannot work with, by name and limit.
+Result<cc::Qpcc::Algorithm> make_controller(const EndpointConfig& config, double rate_bps, double share,
+                                            Time now);
+
+/// One line for people: which controller, and what it was made from.
+std::string describe_controller(const EndpointConfig& config, double rate_bps);
+
 /// Checks what no single value can tell (D2, 2.6, 5.3 ...): run after command line options changed values
 /// too.
 Result<void> check_endpoint(const EndpointConfig& config);
@@ -206,5 +226,6 @@ std::vector<std::uint64_t> effective_sizes(const WorkloadConfig& w);
 
 std::string_view name_of(Profile p);
 std::string_view name_of(WorkloadKind k);
+std::string_view name_of(CcMode m);
 
 }  // namespace mrc::config

@@ -26,7 +26,8 @@ inline constexpr Name<HugepageUse> kHugepageUses[] = {
     {"auto", HugepageUse::kAuto}, {"never", HugepageUse::kNever}, {"always", HugepageUse::kAlways}};
 inline constexpr Name<EvMode> kEvModes[] = {
     {"auto", EvMode::kAuto}, {"explicit", EvMode::kExplicit}, {"generated", EvMode::kGenerated}};
-inline constexpr Name<CcMode> kCcModes[] = {{"fixed", CcMode::kFixed}};
+inline constexpr Name<CcMode> kCcModes[] = {
+    {"off", CcMode::kOff}, {"fixed", CcMode::kFixed}, {"nscc", CcMode::kNscc}};
 inline constexpr Name<cc::SendTest> kSendTests[] = {{"mrc", cc::SendTest::kMrc}, {"uet", cc::SendTest::kUet}};
 
 /// UET's send test lets no packet out that is larger than the window (D2): where that is smaller than a full
@@ -148,6 +149,8 @@ void describe(V& v, QpConfig& c) {
   v.flag("ev_flush", c.policy.ev_flush, "a loss on an EV gives up everything sent on it later");
   v.flag("inflight_resync", c.policy.inflight_resync, "repair the in-flight account at quiet SACKs");
   v.flag("strict_rqmsn", c.policy.strict_rqmsn, "a wrong RQMSN is an invalid request");
+  v.flag("reverse_probes", c.policy.reverse_probes,
+         "a QP that only receives keeps the paths of its answers alive with EV Probes");
   v.flag("oow_nack", c.policy.oow_nack, "NACK packets above the receive window");
   v.choice("data_class", c.policy.data_class, kDataClasses, "DSCP class of data");
   v.choice("rtx_class", c.policy.rtx_class, kDataClasses, "DSCP class of retransmitted data");
@@ -159,10 +162,18 @@ void describe(V& v, QpConfig& c) {
 
 template <class V>
 void describe(V& v, CcConfig& c) {
-  v.choice("mode", c.mode, kCcModes, "congestion control");
+  v.choice("mode", c.mode, kCcModes,
+           "congestion control: off, a fixed window, or nscc, which needs qp.base_rtt_us and the rate to be "
+           "right");
   v.bytes("window", c.window_bytes, {256, 1ULL << 32}, "fixed: bytes in flight to one destination");
   v.choice("send_test", c.send_test, kSendTests,
            "mrc: send while in flight < window; uet: while the packet fits");
+  v.number("rate_gbps", c.rate_gbps, 0, 1e5, "nscc: of all planes together; 0: what the ports say");
+  v.bytes("max_window", c.max_window_bytes, {0, 1ULL << 32},
+          "nscc: the largest window and the first; 0: 1.5 x rate x base RTT");
+  v.micros("target_delay_us", c.target_delay, 0, 1e6,
+           "nscc: queueing that is aimed at; 0: 0.75 base RTT, without trimming 1");
+  v.flag("quick_adapt", c.quick_adapt, "nscc: after trims the window becomes what arrived");
 }
 
 template <class V>

@@ -56,6 +56,18 @@ struct EvResult {
   std::uint64_t tx_pkts = 0, tx_bytes = 0, tx_rtx = 0, tx_probes = 0;
 };
 
+/// The congestion controller of one destination, shared by the QPs of one worker.
+struct ControllerResult {
+  std::string kind;  ///< "off", "fixed", "nscc"
+  unsigned worker = 0;
+  unsigned qps = 0;
+  std::uint64_t acks = 0, marked = 0, trims = 0, losses = 0, cuts = 0;
+  std::uint64_t windows = 0;  ///< samples of cwnd, one a news; 0: the window never moves
+  std::int64_t cwnd_min_bytes = 0, cwnd_median_bytes = 0, cwnd_max_bytes = 0;
+  std::int64_t cwnd_bytes = 0, inflight_bytes = 0;                         ///< at the end
+  std::uint64_t idle_ns = 0, active_ns = 0, ready_ns = 0, pending_ns = 0;  ///< in each schedule state
+};
+
 /// One size of one workload.
 struct PhaseResult {
   std::string workload;
@@ -79,6 +91,7 @@ struct PhaseResult {
   Verification peer_verification;  ///< of what this end sent, as the peer reports it
   std::vector<PlaneResult> planes;
   std::vector<EvResult> evs;
+  std::vector<ControllerResult> controllers;
   Counters retransmissions;  ///< by cause
   Counters transport;        ///< the QPs' counters, summed
   Counters engine;           ///< the workers': polls, gaps, back-pressure, want of mbufs

@@ -86,11 +86,36 @@ Json windows(const PhaseResult& p) {
           {"max_bps", w.count() != 0 ? w.max() : all}};
 }
 
+Json controller(const ControllerResult& c) {
+  Json j{{"kind", c.kind},
+         {"worker", c.worker},
+         {"qps", c.qps},
+         {"acks", c.acks},
+         {"marked", c.marked},
+         {"trims", c.trims},
+         {"losses", c.losses},
+         {"cuts", c.cuts},
+         {"cwnd_bytes", c.cwnd_bytes},
+         {"inflight_bytes", c.inflight_bytes},
+         {"idle_ns", c.idle_ns},
+         {"active_ns", c.active_ns},
+         {"ready_ns", c.ready_ns},
+         {"pending_ns", c.pending_ns},
+         {"windows", c.windows}};
+  if (c.windows != 0)
+    j.update({{"cwnd_min_bytes", c.cwnd_min_bytes},
+              {"cwnd_median_bytes", c.cwnd_median_bytes},
+              {"cwnd_max_bytes", c.cwnd_max_bytes}});
+  return j;
+}
+
 Json phase(const PhaseResult& p) {
   Json planes = Json::array();
   for (const PlaneResult& x : p.planes) planes.push_back(plane(x));
   Json evs = Json::array();
   for (const EvResult& x : p.evs) evs.push_back(ev(x));
+  Json controllers = Json::array();
+  for (const ControllerResult& x : p.controllers) controllers.push_back(controller(x));
   return {{"workload", p.workload},
           {"size_bytes", p.size_bytes},
           {"qps", p.qps},
@@ -111,6 +136,7 @@ Json phase(const PhaseResult& p) {
           {"peer_verification", verification(p.peer_verification)},
           {"planes", std::move(planes)},
           {"evs", std::move(evs)},
+          {"controllers", std::move(controllers)},
           {"retransmissions", counters(p.retransmissions)},
           {"transport", counters(p.transport)},
           {"engine", counters(p.engine)},

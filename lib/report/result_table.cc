@@ -77,6 +77,19 @@ void evs(const PhaseResult& p, const TableOptions& options, Out out) {
                  hi->tx_pkts);
 }
 
+void controllers(const PhaseResult& p, Out out) {
+  for (const ControllerResult& c : p.controllers) {
+    const std::uint64_t working = c.active_ns + c.ready_ns + c.pending_ns;
+    if (c.windows == 0 || working == 0) continue;  // a window that never moves tells nothing
+    fmt::format_to(
+        out,
+        "  {:<13}cwnd min {} median {} max {} B; {} of {} SACKs marked, {} trims, {} losses, {} cuts; "
+        "window closed {:.1f} % of the time\n",
+        c.kind, c.cwnd_min_bytes, c.cwnd_median_bytes, c.cwnd_max_bytes, c.marked, c.acks, c.trims, c.losses,
+        c.cuts, 100.0 * static_cast<double>(c.active_ns) / static_cast<double>(working));
+  }
+}
+
 void phase(const RunResult& run, const PhaseResult& p, const TableOptions& options, Out out) {
   fmt::format_to(out, "\n{} {} B, {} QP{}, depth {}, MTU {}{}{}\n", p.workload, p.size_bytes, p.qps,
                  p.qps == 1 ? "" : "s", p.depth, p.path_mtu_bytes, p.bidirectional ? ", both ways" : "",
@@ -111,6 +124,7 @@ void phase(const RunResult& run, const PhaseResult& p, const TableOptions& optio
   if (two_ends && sends) fmt::format_to(out, "  peer checked {}\n", verification_line(p.peer_verification));
   planes(p, out);
   evs(p, options, out);
+  controllers(p, out);
   const std::uint64_t spurious = value_of(p.transport, "spurious_rtx");
   fmt::format_to(out, "  rtx          {}{}\n  drops        {}\n  packets      {}{}\n",
                  count_line(p.retransmissions, true),

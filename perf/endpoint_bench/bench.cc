@@ -77,6 +77,7 @@ Result<void> Ends::open(const ring::RingPair& rings, std::uint16_t pmtu, bool st
     if (!nic) return nic.error();
     nics_[e] = std::move(*nic);
     nic::QpParams params;
+    params.policy.reverse_probes = true;  // as mrc-endpoint
     params.evs = evs;
     auto qpn = nics_[e]->create_qp(0, params);
     if (!qpn) return qpn.error();

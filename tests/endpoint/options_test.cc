@@ -47,6 +47,15 @@ TEST(Options, PerftestNames) {
   EXPECT_FALSE(all.workload.verify);
 }
 
+TEST(Options, CongestionControl) {
+  EXPECT_EQ(config_of({"run", "--loopback"}).cc.mode, config::CcMode::kFixed);
+  const config::EndpointConfig c =
+      config_of({"run", "--loopback", "--cc", "nscc", "--rate-gbps", "400", "--base-rtt-us", "12"});
+  EXPECT_EQ(c.cc.mode, config::CcMode::kNscc);
+  EXPECT_EQ(c.cc.rate_gbps, 400);
+  EXPECT_EQ(c.qp.policy.base_rtt.ns, 12000);
+}
+
 TEST(Options, DevicesMakePlanes) {
   const config::EndpointConfig c =
       config_of({"serve", "--profile", "vhost", "--device", "/tmp/a b.sock", "--device", "/tmp/\"c\".sock",

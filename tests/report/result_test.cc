@@ -48,6 +48,19 @@ RunResult good_run() {
   p.peer_verification = {true, "pattern", 1000, 65536000, 0, ""};
   p.planes.push_back({0, "fd00::1", "vhost0", true, 16000, 66560000, 16000, 4000, 300000, 1.0});
   p.evs.push_back({0, 3, 0, "0xc003", "GOOD", 16000, 65536000, 2, 0});
+  ControllerResult c;
+  c.kind = "nscc";
+  c.qps = 1;
+  c.acks = 4000;
+  c.marked = 7;
+  c.windows = 4000;
+  c.cwnd_min_bytes = 4160;
+  c.cwnd_median_bytes = 70000;
+  c.cwnd_max_bytes = 90000;
+  c.inflight_bytes = -96;
+  c.active_ns = 250;
+  c.ready_ns = 750;
+  p.controllers.push_back(c);
   p.retransmissions = {{"inferred_loss", 2}};
   p.drops = {{"icrc", 1}};
   p.engine = {{"polls", 5}};
@@ -97,12 +110,14 @@ TEST(Result, JsonFollowsItsSchema) {
   RunResult run = good_run();
   EXPECT_EQ(check.errors(json::parse(to_json(run))), std::vector<std::string>{});
   run.phases[0].latency.samples = 0;
+  run.phases[0].controllers[0].windows = 0;
   run.failures = find_failures(run);
   run.exit_code = 1;
   const json j = json::parse(to_json(run));
   EXPECT_EQ(check.errors(j), std::vector<std::string>{});
   EXPECT_EQ(j["pass"], false);
   EXPECT_FALSE(j["phases"][0]["latency"].contains("p50_ns")) << "not measured is absent, not 0";
+  EXPECT_FALSE(j["phases"][0]["controllers"][0].contains("cwnd_median_bytes"));
   EXPECT_EQ(j["seed"], "18446744073709551615");
 }
 
@@ -121,6 +136,7 @@ TEST(Result, SchemaRefusesWhatItShould) {
   EXPECT_TRUE(refused([](json& j) { j["phases"][0]["planes"][0]["tx_share"] = 1.5; }));
   EXPECT_TRUE(refused([](json& j) { j["phases"][0]["drops"]["icrc"] = "many"; }));
   EXPECT_TRUE(refused([](json& j) { j["phases"][0]["evs"][0]["state"] = "FINE"; }));
+  EXPECT_TRUE(refused([](json& j) { j["phases"][0]["controllers"][0]["kind"] = "reno"; }));
   EXPECT_TRUE(refused([](json& j) { j["exit_code"] = 5; }));
 }
 
@@ -192,8 +208,10 @@ TEST(Result, OddBytesInTheCommandAreReplaced) {
 TEST(Result, TableSaysWhatPeopleAskFor) {
   RunResult run = good_run();
   std::string text = to_table(run);
-  for (const char* part : {"PASS", "goodput", "L1", "p99.9", "1000 samples", "method: post to completion",
-                           "inferred_loss 2", "icrc 1", "1000 of 1000 messages right"}) {
+  for (const char* part :
+       {"PASS", "goodput", "L1", "p99.9", "1000 samples", "method: post to completion",
+        "cwnd min 4160 median 70000 max 90000 B", "7 of 4000 SACKs marked", "window closed 25.0 %",
+        "inferred_loss 2", "icrc 1", "1000 of 1000 messages right"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   run.phases[0].peer_verification = {false, "--no-verify was given", 0, 0, 0, ""};
