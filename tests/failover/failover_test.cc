@@ -51,16 +51,17 @@ Cell measure(Conditions setup) {
   }
   std::sort(cell.rtts.begin(), cell.rtts.end());
   std::printf(
-      "%-8s %-10s queueing %3.1f  median %5.2f  p99 %6.2f  max %6.2f RTT; %u/%u hit, %u by timer, "
+      "%-8s %-10s %-5s queueing %3.1f  median %5.2f  p99 %6.2f  max %6.2f RTT; %u/%u hit, %u by timer, "
       "%u spurious (most %u), %u false verdicts\n",
-      name(setup.workload), name(setup.fault),
+      name(setup.workload), name(setup.fault), setup.nscc ? "nscc" : "fixed",
       static_cast<double>(setup.queueing.ns) / static_cast<double>(kBaseRtt.ns), cell.quantile(0.5),
       cell.quantile(0.99), cell.rtts.empty() ? 0 : cell.rtts.back(), cell.hit, cell.runs, cell.by_timer,
       cell.spurious, cell.most_spurious, cell.false_verdicts);
   return cell;
 }
 
-class Failover : public ::testing::TestWithParam<std::tuple<Workload, Fault, bool>> {};
+/// Workload, fault, queueing, NSCC.
+class Failover : public ::testing::TestWithParam<std::tuple<Workload, Fault, bool, bool>> {};
 
 TEST_P(Failover, IsRepairedWithinAFewRoundTrips) {
   Conditions setup;
@@ -68,6 +69,7 @@ TEST_P(Failover, IsRepairedWithinAFewRoundTrips) {
   setup.workload = std::get<0>(GetParam());
   setup.fault = std::get<1>(GetParam());
   setup.queueing = queueing ? kBaseRtt / 2 : Duration{};
+  setup.nscc = std::get<3>(GetParam());
   const Cell cell = measure(setup);
   EXPECT_GE(cell.hit, cell.runs * 95 / 100) << "deaths that hurt nobody prove nothing";
   EXPECT_EQ(cell.unrepaired, 0U);
@@ -83,6 +85,7 @@ TEST_P(Failover, TheEvOrderRuleAloneMissesIt) {
   setup.workload = std::get<0>(GetParam());
   setup.fault = std::get<1>(GetParam());
   setup.queueing = std::get<2>(GetParam()) ? kBaseRtt / 2 : Duration{};
+  setup.nscc = std::get<3>(GetParam());
   setup.ev_order_only = true;
   const std::uint64_t seeds = std::exchange(g_seeds, std::min<std::uint64_t>(g_seeds, 10));
   const Cell cell = measure(setup);
@@ -92,16 +95,19 @@ TEST_P(Failover, TheEvOrderRuleAloneMissesIt) {
 
 INSTANTIATE_TEST_SUITE_P(All, Failover,
                          ::testing::Combine(::testing::ValuesIn(kWorkloads), ::testing::ValuesIn(kFaults),
-                                            ::testing::Bool()));
+                                            ::testing::Bool(), ::testing::Bool()));
 
 int print_seed(std::uint64_t seed) {
   for (const Workload w : kWorkloads)
     for (const Fault f : kFaults)
-      for (const bool queueing : {false, true}) {
-        const Outcome o = run({w, f, queueing ? kBaseRtt / 2 : Duration{}, false, seed});
-        std::printf("%-8s %-10s %d: lost %u, repaired after %.2f RTT, spurious %u, timer %u, false %u %s%s\n",
-                    name(w), name(f), queueing ? 1 : 0, o.lost, o.repair_rtts, o.spurious, o.by_timer,
-                    o.false_verdicts, o.repaired ? "" : "NOT REPAIRED ", o.violation.c_str());
+      for (const int i : {0, 1, 2, 3}) {
+        const bool queueing = (i & 1) != 0;
+        const bool nscc = (i & 2) != 0;
+        const Outcome o = run({w, f, queueing ? kBaseRtt / 2 : Duration{}, false, nscc, seed});
+        std::printf(
+            "%-8s %-10s %-5s %d: lost %u, repaired after %.2f RTT, spurious %u, timer %u, false %u %s%s\n",
+            name(w), name(f), nscc ? "nscc" : "fixed", queueing ? 1 : 0, o.lost, o.repair_rtts, o.spurious,
+            o.by_timer, o.false_verdicts, o.repaired ? "" : "NOT REPAIRED ", o.violation.c_str());
       }
   return 0;
 }

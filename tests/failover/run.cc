@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "sim/simulation.h"
+#include "wire/sizes.h"
 
 namespace mrc::failover {
 namespace {
@@ -138,6 +139,17 @@ sim::QpSetup qp_setup(const Conditions& setup, std::shared_ptr<const path::EvTab
   return s;
 }
 
+cc::Qpcc make_controller(const Conditions& setup) {
+  if (!setup.nscc) return cc::Qpcc(cc::FixedWindow(kBdpBytes * 3 / 2));
+  cc::NsccLink link;
+  link.rate_bps = static_cast<double>(kLinkRate) * kPlanes;
+  link.base_rtt = kBaseRtt;
+  link.mtu_bytes = wire::write_nominal_bytes(wire::Opcode::kWriteMiddle, true, 4096);
+  const auto params = cc::derive_nscc(link);
+  if (!params) throw std::runtime_error(params.error().message);
+  return cc::Qpcc(cc::Nscc(*params, kStart));
+}
+
 /// What the death did, seen from the wire.
 class Observer {
  public:
@@ -198,8 +210,8 @@ Outcome run_at(const Conditions& setup, std::uint64_t place) {
   options.sizes = sim::SizeModel::htsim();
   sim::Simulation sim(std::move(*fabric), options);
   const auto evs = make_table(rng);
-  cc::Qpcc forward{cc::FixedWindow(kBdpBytes * 3 / 2)};
-  cc::Qpcc back{cc::FixedWindow(kBdpBytes * 3 / 2)};
+  cc::Qpcc forward = make_controller(setup);
+  cc::Qpcc back = make_controller(setup);
   auto qp = sim.connect(0, qp_setup(setup, evs, forward), 1, qp_setup(setup, evs, back));
   if (!qp) throw std::runtime_error(qp.error().message);
 

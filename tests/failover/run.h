@@ -32,6 +32,8 @@ struct Conditions {
   Duration queueing{};  ///< each path waits up to this much longer, drawn anew every half RTT
   bool ev_order_only =
       false;  ///< the control: no time rule, no flush, no tail probe, no plane rule, no port status
+  bool nscc =
+      false;  ///< the controller of MRC 8.4, for 400G and the base RTT; else a fixed window of 1.5 BDP
   std::uint64_t seed = 1;
 };
 
