@@ -37,6 +37,7 @@ class Traffic {
             fmt::format("message {} ended with status {}", wc[i].wr_id, static_cast<int>(wc[i].status))};
       }
       if (static_cast<std::int64_t>(send_.completed()) == forget_) forget(send_.completed());
+      latency_.record(static_cast<std::uint64_t>((world_.now() - posted_at_[wc[i].wr_id % kSlots]).ns));
       send_.on_completed();
     }
     if (n != 0) receive_.announce(send_.completed());
@@ -47,6 +48,7 @@ class Traffic {
 
   [[nodiscard]] bool done() const { return send_.done() && receive_.idle(); }
   [[nodiscard]] const ReceiveFlow& received() const { return receive_; }
+  [[nodiscard]] const report::Histogram& latency() const { return latency_; }
   [[nodiscard]] double progress() const {
     return static_cast<double>(send_.completed()) / static_cast<double>(send_.plan().iterations);
   }
@@ -64,6 +66,7 @@ class Traffic {
 
   Result<void> post() {
     const std::uint64_t message = send_.post();
+    posted_at_[message % kSlots] = world_.now();
     const std::uint64_t offset = send_.slot_offset(message);
     PatternKey key = send_.plan().key;
     key.message = message;
@@ -93,7 +96,34 @@ class Traffic {
   const std::int64_t forget_;
   SendFlow send_;
   ReceiveFlow receive_;
+  std::array<Time, kSlots> posted_at_{};
+  report::Histogram latency_;
 };
+
+/// Where a report's samples come from: both ends and the network are here.
+LiveSource source_of(DemoWorld& world, const DemoOptions& o) {
+  LiveSource s;
+  s.nic = &world.nic(0);
+  s.qpns = {world.qpn(0)};
+  s.receiver = &world.nic(1);
+  s.receiver_qpns = {world.qpn(1)};
+  s.evs = std::make_shared<const path::EvTable>(world.evs());
+  s.path_of = [evs = s.evs, paths = o.paths](path::EvIndex ev) { return (*evs)[ev].udp_sport % paths; };
+  s.fabric = &world.net().fabric();
+  return s;
+}
+
+void mark_story(const DemoReport& r, LiveSampler& samples) {
+  const DeathStory& d = r.death;
+  const std::pair<Time, std::string> all[] = {
+      {d.down, fmt::format("path {} of plane {} dies", r.dead_path, r.dead_plane)},
+      {d.detected, "none of its EVs is used any more"},
+      {d.repaired, "all that was lost on it is acknowledged"},
+      {d.up, "the path is back"},
+      {d.data_again, "data on it again"}};
+  for (const auto& [at, text] : all)
+    if (at.ns != 0) samples.mark(at, text);
+}
 
 /// The path of a plane that most EVs take.
 std::uint32_t busiest_path(const DemoWorld& world, std::uint32_t plane, std::uint32_t paths) {
@@ -132,15 +162,15 @@ class Director {
   bool revived_ = false;
 };
 
-Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director) {
+Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director, LiveSampler* samples) {
   double last_progress = -1;
   Time moved_at = world.now();
   while (!traffic.done()) {
     if (auto r = traffic.step(); !r) return r;
     world.poll();
     const Time now = world.now();
-    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), *world.worker(1).qp(world.qpn(1)),
-                  now);
+    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), now);
+    if (samples != nullptr) samples->poll(now, &traffic.latency());
     const double progress = traffic.progress();
     if (progress != last_progress) {
       last_progress = progress;
@@ -182,15 +212,22 @@ Result<DemoReport> run_demo(const DemoOptions& o) {
 
   Traffic traffic(world, o);
   Director director(story, o);
+  if (o.sample) {
+    r.samples = std::make_shared<LiveSampler>();
+    r.samples->begin(source_of(world, o), world.now());
+  }
   const Time start = world.now();
-  if (auto moved = move_all(world, traffic, director); !moved) return moved.error();
+  if (auto moved = move_all(world, traffic, director, r.samples.get()); !moved) return moved.error();
   r.seconds = static_cast<double>((world.now() - start).ns) * 1e-9;
   r.bytes_verified = traffic.received().bytes_checked();
   r.messages_bad = traffic.received().bad();
   r.first_bad = traffic.received().first_bad();
   r.death = story.story();
   r.longest_absence = story.longest_absence();
-  r.absent = story.absent();
+  if (r.samples) {
+    r.samples->end_phase(world.now(), traffic.latency());
+    mark_story(r, *r.samples);
+  }
   if (auto measured = measure(world, r); !measured) return measured.error();
   return r;
 }

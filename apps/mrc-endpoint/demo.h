@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 #include "config/endpoint_config.h"
 #include "demo_story.h"
 #include "exit_code.h"
-#include "nic/stats.h"
+#include "live_sampler.h"
 #include "report/rates.h"
 
 namespace mrc::endpoint {
@@ -32,6 +33,7 @@ struct DemoOptions {
   std::int64_t forget_message = -1;
   /// Test hook: the dead path comes up again right after it was taken down, so nothing can be detected.
   bool spare_path = false;
+  bool sample = false;  ///< keep samples for an HTML report
 };
 
 /// One requirement and what was measured.
@@ -65,6 +67,7 @@ struct DemoReport {
   Duration longest_absence{};  ///< of the polling thread, from the death until the repair
   Duration absent{};           ///< all its absences in that time
   std::vector<DemoCheck> checks;
+  std::shared_ptr<LiveSampler> samples;  ///< with DemoOptions::sample
 
   [[nodiscard]] bool pass() const;
 };

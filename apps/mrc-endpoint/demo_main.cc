@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "demo.h"
+#include "demo_page.h"
 #include "ethdev/eal.h"
 #include "program_name.h"
 #include "report/atomic_file.h"
@@ -31,6 +32,7 @@ ExitCode fail(const std::string& message, ExitCode code) {
 struct Arguments {
   DemoOptions demo;
   std::string json_path;
+  std::string report_path;
 };
 
 /// The exit code when there is nothing to run.
@@ -62,6 +64,8 @@ std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--json", a.json_path, "write the result as JSON to this file; - for standard output");
+  app.add_option("--report", a.report_path, "write the run as plots over time to this HTML file")
+      ->take_last();
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());
     app.parse(reversed);
@@ -75,6 +79,7 @@ std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a
   if (std::isnan(loss_percent)) loss_percent = -1;
   o.delay = nanoseconds(static_cast<std::int64_t>(delay_us * 1000));
   o.loss = loss_percent / 100;
+  o.sample = !a.report_path.empty();
   return std::nullopt;
 }
 
@@ -176,9 +181,10 @@ std::string to_json(const DemoReport& r) {
 ExitCode demo_main(const std::vector<std::string>& args) {
   Arguments a;
   if (const auto code = parse(args, a)) return *code;
-  if (!a.json_path.empty()) {
-    if (const Result<void> r = report::claim_result_file(a.json_path); !r)
-      return fail("--json " + r.error().message, ExitCode::kUsage);
+  for (const auto& [option, path] : {std::pair{"--json", &a.json_path}, {"--report", &a.report_path}}) {
+    if (path->empty()) continue;
+    if (const Result<void> r = report::claim_result_file(*path); !r)
+      return fail(fmt::format("{} {}", option, r.error().message), ExitCode::kUsage);
   }
   if (const Result<void> r = check_options(a.demo); !r) return fail(r.error().message, ExitCode::kUsage);
   ethdev::EalConfig ec;
@@ -191,6 +197,11 @@ ExitCode demo_main(const std::vector<std::string>& args) {
   if (!a.json_path.empty()) {
     if (const Result<void> w = report::write_file_atomically(a.json_path, to_json(*r)); !w)
       return fail("--json " + w.error().message, ExitCode::kUsage);
+  }
+  if (!a.report_path.empty()) {
+    if (auto w = report::write_file_atomically(a.report_path, report::html::write(page_of(*r))); !w)
+      return fail("--report " + w.error().message, ExitCode::kUsage);
+    report::say(a.json_path == "-" ? stderr : stdout, "report: {}\n", a.report_path);
   }
   return r->pass() ? ExitCode::kPass : ExitCode::kTestFailed;
 }

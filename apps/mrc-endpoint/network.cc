@@ -367,6 +367,10 @@ const nic::NicConfig& Network::nic_config(std::size_t end) const {
 std::uint16_t Network::path_mtu() const {
   return impl_->configs.front().qp.attr.path_mtu;
 }
+const fabric::Fabric* Network::fabric() const {
+  return impl_->fabric != nullptr ? &impl_->fabric->fabric() : nullptr;
+}
+
 std::size_t Network::pump(Time now) {
   return impl_->fabric != nullptr ? impl_->fabric->poll(now) : 0;
 }

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "config/endpoint_config.h"
+#include "fabric/fabric.h"
 #include "nic/config.h"
 
 namespace mrc::endpoint {
@@ -33,6 +34,8 @@ class Network {
   [[nodiscard]] std::uint16_t path_mtu() const;
   /// The fabric between the ends; nothing to do for other profiles.
   std::size_t pump(Time now);
+  /// What pump() drives, to be looked at by the pumping thread; null for other profiles.
+  [[nodiscard]] const fabric::Fabric* fabric() const;
   /// Links now; brings a memif port back when its peer has returned. Control thread, not while it polls
   /// elsewhere.
   [[nodiscard]] std::vector<bool> links(std::size_t end);

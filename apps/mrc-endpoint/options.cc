@@ -115,6 +115,7 @@ void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
   c.flag(app, "--no-verify", "workload.verify", "false", "do not look at the data");
   app.add_option("--set", raw.sets, "KEY=VALUE of any configuration key");
   app.add_option("--json", o.json_path, "write the result as JSON to this file, '-' for standard output");
+  app.add_option("--report", o.report_path, "write the run as plots over time to this HTML file");
   app.add_flag("--show-evs", o.show_evs, "one line an EV in the table");
   app.add_flag("-Q,--quiet", o.quiet, "no start-up lines and no progress");
   app.add_flag("--print-config", o.print_config, "print the effective configuration and exit");

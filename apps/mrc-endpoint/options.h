@@ -17,7 +17,8 @@ enum class Command { kServe, kRun, kLoopback };
 struct Options {
   Command command = Command::kRun;
   config::EndpointConfig config;
-  std::string json_path;  ///< empty: none; "-": standard output
+  std::string json_path;    ///< empty: none; "-": standard output
+  std::string report_path;  ///< of the HTML report; empty: none
   bool show_evs = false;
   bool quiet = false;
   bool print_config = false;

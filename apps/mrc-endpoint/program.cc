@@ -19,7 +19,9 @@
 #include "nic/clock.h"
 #include "oob_socket.h"
 #include "outcome.h"
+#include "report/atomic_file.h"
 #include "report/say.h"
+#include "run_page.h"
 #include "session.h"
 #include "setup_watch.h"
 
@@ -81,6 +83,7 @@ class Program {
   void loop_socket();
   void common_step(Time now, std::size_t packets);
   void finish();
+  ExitCode write_report(ExitCode code);
   [[nodiscard]] bool loopback() const { return options_.command == Command::kLoopback; }
   [[nodiscard]] Time now() const { return clock_->now(); }
 
@@ -97,6 +100,7 @@ class Program {
   std::optional<ExchangeFailure> failure_;
   std::string capture_failure_;
   std::unique_ptr<Exchange> exchange_;  ///< until the session has it
+  std::optional<LiveSampler> sampler_;  ///< of the last host, when a report is wanted
 };
 
 std::string software() {
@@ -241,6 +245,8 @@ void Program::start_sessions() {
     o.port_names = network_->port_names(i);
     o.clock = [this] { return now(); };
     o.log = [this](const std::string& line) { console_.log(line); };
+    if (!options_.report_path.empty() && i + 1 == hosts_.size()) o.sampler = &sampler_.emplace();
+    o.fabric = network_->fabric();
     const bool serves = options_.command == Command::kServe || (loopback() && i == 0);
     hosts_[i].session = std::make_unique<Session>(serves ? ExchangeRole::kServe : ExchangeRole::kRun,
                                                   hosts_[i].config, *hosts_[i].end, std::move(o), now());
@@ -346,6 +352,18 @@ void Program::finish() {
   }
 }
 
+/// An unwritable file makes the exit code kUsage when it was a pass.
+ExitCode Program::write_report(ExitCode code) {
+  if (!sampler_) return code;
+  const report::html::Page page = page_of(result_, hosts_.back().config, *sampler_);
+  if (Result<void> r = report::write_file_atomically(options_.report_path, report::html::write(page)); !r) {
+    report::say(stderr, "mrc-endpoint: --report {}\n", r.error().message);
+    return code == ExitCode::kPass ? ExitCode::kUsage : code;
+  }
+  report::say(stderr, "report: {}\n", options_.report_path);
+  return code;
+}
+
 /// Set-up takes seconds, during which the peer hears from us: hello first, then pings.
 std::optional<Failure> Program::build_while_greeting() {
   const std::string hello = Exchange::greeting(ExchangeRole::kRun, software());
@@ -380,6 +398,12 @@ std::optional<Failure> Program::start() {
 
 ExitCode Program::run() {
   catch_signals();
+  if (!options_.report_path.empty()) {
+    if (const Result<void> r = report::claim_result_file(options_.report_path); !r) {
+      report::say(stderr, "mrc-endpoint: --report {}\n", r.error().message);
+      return ExitCode::kUsage;
+    }
+  }
   if (const std::optional<Failure> failure = start()) {
     console_.end_progress();
     report::say(stderr, "mrc-endpoint: {}\n", failure->message);
@@ -396,8 +420,9 @@ ExitCode Program::run() {
   const ExitCode code = judge(result_, failure_, capture_failure_);
   if (failure_) report::say(stderr, "mrc-endpoint: {}\n", failure_->message);
   const ExitCode published = publish(result_, options_, code);
-  exit_within(kCleanUpSeconds, static_cast<int>(published));
-  return published;
+  const ExitCode reported = write_report(published);
+  exit_within(kCleanUpSeconds, static_cast<int>(reported));
+  return reported;
 }
 
 }  // namespace

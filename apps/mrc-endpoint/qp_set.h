@@ -72,6 +72,7 @@ class QpSet {
   [[nodiscard]] const QpEnd& operator[](std::size_t i) const { return qps_[i]; }
   [[nodiscard]] std::uint32_t source_lkey() const { return source_keys_.lkey; }
   [[nodiscard]] const path::EvTable& evs() const { return *evs_; }
+  [[nodiscard]] const std::shared_ptr<const path::EvTable>& shared_evs() const { return evs_; }
   [[nodiscard]] const transport::QpAttr& negotiated() const { return negotiated_; }
   [[nodiscard]] std::string_view cc_mode() const { return config::name_of(config_.cc.mode); }
 

@@ -269,6 +269,7 @@ void Session::say_prepared(Time now) {
   prepared_said_ = true;
   const PhaseSetup& s = phase_->setup();
   options_.log(fmt::format("running {} of {} bytes over {} QPs", s.kind, s.plan.size_bytes, qps_->size()));
+  if (options_.sampler != nullptr) begin_samples(now);
   if (is_run()) {
     exchange_->send(
         PhaseStart{s.index, s.plan.size_bytes, s.plan.slots, s.plan.iterations, s.plan.duration_s});
@@ -309,6 +310,7 @@ void Session::pump_phase(Time now) {
   if (!prepared_said_) return say_prepared(now);
   phase_->step(now, options_.clock);
   sample_window(now);
+  if (options_.sampler != nullptr) options_.sampler->poll(now, &phase_->latency());
   if (const auto& failure = phase_->failure()) return exchange_->abort(failure->code, failure->reason);
   if (auto stalled = watch_for_stall(now)) return exchange_->abort(ExitCode::kTransport, *stalled);
   if (auto p = phase_->take_progress(now)) exchange_->send(*p);
@@ -351,7 +353,19 @@ void Session::sample_window(Time now) {
   window_end_ = now + kWindow;
 }
 
-void Session::finish_phase(Time /*now*/) {
+void Session::begin_samples(Time now) {
+  LiveSource source;
+  source.nic = &nic_;
+  for (std::size_t i = 0; i < qps_->size(); ++i) source.qpns.push_back((*qps_)[i].qpn);
+  source.evs = qps_->shared_evs();
+  source.fabric = options_.fabric;
+  options_.sampler->begin(std::move(source), now);
+  const PhaseSetup& s = phase_->setup();
+  options_.sampler->mark(now, fmt::format("{} of {} bytes begins", s.kind, s.plan.size_bytes));
+}
+
+void Session::finish_phase(Time now) {
+  if (options_.sampler != nullptr) options_.sampler->end_phase(now, phase_->latency());
   seen_.link_up = link_up_;
   results_.push_back(make_result(*phase_, nic_, *qps_, before_, take_snapshot(nic_, *qps_), seen_));
   phase_.reset();
@@ -360,7 +374,7 @@ void Session::finish_phase(Time /*now*/) {
 std::vector<report::PhaseResult> Session::take_results() {
   if (phase_ != nullptr) {
     phase_->stop(true);
-    finish_phase(Time{});
+    finish_phase(options_.clock());
   }
   return std::move(results_);
 }
@@ -371,6 +385,7 @@ void Session::note_links(const std::vector<bool>& up, Time now) {
     const std::string line = fmt::format("plane {}: link {}", p, up[p] ? "up" : "DOWN");
     options_.log(line);
     if (warnings_.size() < 100) warnings_.push_back(line);
+    if (options_.sampler != nullptr) options_.sampler->mark(now, line);
   }
   link_up_ = up;
   const bool any = std::find(up.begin(), up.end(), true) != up.end();

@@ -12,6 +12,7 @@
 #include "config/endpoint_config.h"
 #include "end.h"
 #include "exchange.h"
+#include "live_sampler.h"
 #include "nic/nic.h"
 #include "phase_runner.h"
 #include "phase_stats.h"
@@ -31,6 +32,8 @@ struct SessionOptions {
   std::function<void(PhaseRunner&)> on_phase;   ///< test hook: a phase was made
   std::unique_ptr<Exchange> exchange;           ///< begun already; null: a new one
   std::uint64_t free_memory_bytes = ~0ULL;      ///< of this machine
+  LiveSampler* sampler = nullptr;               ///< for the HTML report; null: none is wanted
+  const fabric::Fabric* fabric = nullptr;       ///< for the sampler: what this thread pumps
 };
 
 /// What a progress line shows.
@@ -79,6 +82,7 @@ class Session {
   void pump_phase(Time now);
   void finish_phase(Time now);
   void sample_window(Time now);
+  void begin_samples(Time now);
   std::optional<std::string> watch_for_stall(Time now);
   void watch_pause(Time now);
   [[nodiscard]] Duration stall_patience() const;

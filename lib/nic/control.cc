@@ -333,6 +333,10 @@ Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
       s.ev_states[i] = home->qp.ev_set().state(static_cast<path::EvIndex>(i));
     }
     s.ev_counters = home->qp.ev_set().counters();
+    for (std::uint8_t p = 0; p < kMaxPlanes; ++p)
+      s.planes_in_service |= (home->qp.ev_set().port_usable(p) ? 1U : 0U) << p;
+    s.cwnd_bytes = home->cc->cwnd_bytes();
+    s.inflight_bytes = home->cc->inflight_bytes();
   });
   return s;
 }

@@ -84,6 +84,9 @@ struct QpSnapshot {
   std::vector<EvStats> evs;
   std::vector<path::EvState> ev_states;
   path::EvSetCounters ev_counters;
+  std::uint32_t planes_in_service = 0;  ///< bit p: link up here and there, and not silent (D9)
+  std::int64_t cwnd_bytes = 0;          ///< of its controller, shared or not
+  std::int64_t inflight_bytes = 0;
 };
 
 /// The congestion controller of a QP, shared or not, copied at one instant by its owner.

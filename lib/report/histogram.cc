@@ -14,6 +14,7 @@ std::size_t Histogram::index_of(std::uint64_t value) {
 }
 
 std::uint64_t Histogram::lowest_of(std::size_t index) {
+  if (index == kBuckets) return ~std::uint64_t{0};  // where the last bucket ends
   if (index < kSteps) return index;
   return (kSteps + index % kSteps) << (index / kSteps - 1);
 }

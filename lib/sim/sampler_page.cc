@@ -216,6 +216,7 @@ TimeChart Sampler::delay_chart() const {
   TimeChart c{"delay", "One-way delay over time", "", Unit::kNanoseconds, report::html::Layout::kLines, {},
               {}};
   c.about = "From the host's link to the receiver, data packets that arrived whole.";
+  c.bridge_gaps = true;
   c.series.push_back({"mean", timeline_->ratio(at_.delay_sum, at_.delays), {}, {}});
   c.series.push_back({"slowest", timeline_->column(at_.delay_most), {}, {}});
   return c;
@@ -240,7 +241,8 @@ report::html::EvMap Sampler::ev_map() const {
   const Followed& f = most_eventful();
   const Simulation& sim = world_.sim();
   m.about = fmt::format(
-      "A row an EV, those of one path together; darker is more packets. QP {} from host {} to host {}{}.",
+      "A row an EV, those of one path together; a stronger colour is more packets. QP {} from host {} to "
+      "host {}{}.",
       f.qp, sim.host_of(f.qp), sim.host_of(sim.peer_of(f.qp)),
       followed_.size() == 1
           ? ""

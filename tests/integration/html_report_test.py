@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The HTML reports as a reader meets them: opened in headless Chromium without a network, in light and dark, wide and narrow.
 
-  html_report_test.py MRC_SIM SCENARIO.yaml
+  html_report_test.py MRC_SIM SCENARIO.yaml [MRC_ENDPOINT]
 
 Exit code 77: Chromium is missing (said why).
 """
@@ -15,6 +15,7 @@ import tempfile
 import browser_lib
 
 MRC_SIM, SCENARIO = sys.argv[1:3]
+MRC_ENDPOINT = sys.argv[3] if len(sys.argv) > 3 else None  # not built without DPDK
 FAILURES = []
 
 
@@ -79,7 +80,7 @@ def check_plots(browser, name, wanted, events):
         if kind == 'line':
             check(max((m['width'] for m in marks), default=0) > 100, f'{name}: {plot} goes through time: {marks}')
             check(max((m['height'] for m in marks), default=0) > 5, f'{name}: {plot} moves: {marks}')
-    lines = browser.evaluate("document.querySelectorAll('svg.plot .marker').length")
+    lines = browser.evaluate("document.querySelectorAll('svg.plot .marker path').length")
     listed = browser.evaluate("document.querySelectorAll('ol.events li').length")
     check(listed >= events and lines >= listed * 5, f'{name}: {events} events or more in the list and through the plots: {listed}, {lines}')
 
@@ -137,6 +138,25 @@ def simulated(browser, where):
         check(a.read() == b.read(), 'the same seed gives the same report')
 
 
+def live(browser, where):
+    """Real time: whether the demo's own checks hold while other tests run is the demo test's business."""
+    path = os.path.join(where, 'demo.html')
+    r = subprocess.run([MRC_ENDPOINT, 'demo', '--bytes', '256MiB', '--report', path], capture_output=True, text=True, check=False)
+    check(r.returncode in (0, 1) and f'report: {path}' in r.stdout, f'demo --report: {r.returncode} {r.stdout} {r.stderr}')
+    check_report(browser, path, 'mrc-endpoint demo --report',
+                 {'goodput': ('line', 2), 'planes': ('line', 4), 'repair': ('line', 1), 'cwnd': ('line', 2), 'latency': ('line', 2),
+                  'ev-map-0': ('lb', 1), 'latencies': ('bar', 5)}, 3)
+    path = os.path.join(where, 'run.html')
+    r = subprocess.run([MRC_ENDPOINT, 'run', '--loopback', '-D', '1', '--workers', '2', '-q', '2', '--report', path],
+                       capture_output=True, text=True, check=False)
+    check(r.returncode == 0, f'run --report: {r.returncode} {r.stdout} {r.stderr}')
+    check_report(browser, path, 'mrc-endpoint run --report',
+                 {'goodput': ('line', 1), 'planes': ('line', 4), 'latency': ('line', 2), 'ev-map-0': ('cell', 2), 'latencies': ('bar', 5)}, 1)
+    r = subprocess.run([MRC_ENDPOINT, 'run', '--loopback', '-n', '100', '--report', os.path.join(where, 'no', 'such', 'place')],
+                       capture_output=True, text=True, check=False)
+    check(r.returncode == 2 and '--report' in r.stderr, f'a report that cannot be written: {r.returncode} {r.stderr}')
+
+
 def main():
     if browser_lib.find() is None:
         print('skipped: chromium is not installed (tools/setup --for test installs it)')
@@ -144,6 +164,8 @@ def main():
     with tempfile.TemporaryDirectory() as where, browser_lib.Browser() as browser:
         must_complain(browser, where)
         simulated(browser, where)
+        if MRC_ENDPOINT:
+            live(browser, where)
     return 1 if FAILURES else 0
 
 

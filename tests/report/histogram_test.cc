@@ -88,5 +88,24 @@ TEST(Histogram, MergesAndClears) {
   EXPECT_EQ(a.min(), 9U);
 }
 
+TEST(Histogram, BucketsHoldWhatWasRecorded) {
+  Histogram h;
+  const std::vector<std::uint64_t> values{0,   1,   127,  128,         129,
+                                          255, 256, 1000, 123'456'789, std::uint64_t{1} << 62};
+  for (const std::uint64_t v : values) h.record(v);
+  std::uint64_t samples = 0;
+  std::uint64_t last = 0;
+  h.for_each_bucket([&](std::uint64_t low, std::uint64_t high, std::uint64_t count) {
+    EXPECT_GE(low, last);
+    EXPECT_LT(low, high);
+    const auto within =
+        std::count_if(values.begin(), values.end(), [&](auto v) { return v >= low && v < high; });
+    EXPECT_EQ(count, static_cast<std::uint64_t>(within)) << low;
+    last = high;
+    samples += count;
+  });
+  EXPECT_EQ(samples, values.size());
+}
+
 }  // namespace
 }  // namespace mrc::report

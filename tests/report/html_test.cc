@@ -201,6 +201,28 @@ TEST(Html, TimesThatRunBackwardsEndThePage) {
   EXPECT_EQ(write(p).find("id=\"data\""), std::string::npos);
 }
 
+TEST(Html, MarkersThatTouchShareALabel) {
+  Page p = page_of(100);
+  p.markers = {{50e3, "one"}, {50.5e3, "two"}, {51e3, "three"}, {90e3, "four"}};
+  const std::string html = write(p);
+  EXPECT_EQ(count(html, ">1–3</text>"), 3U) << "two charts and the map";
+  EXPECT_EQ(count(html, ">4</text>"), 3U);
+  EXPECT_EQ(count(html, "one</title>"), 3U);
+}
+
+TEST(Html, GapsInterruptALineUnlessItBridgesThem) {
+  Page p = page_of(9, 1);
+  p.charts[1].series[0].values = {1, 2, kNan, kNan, 3, 4, 5, kNan, 6};
+  const auto pieces = [&] {
+    const std::string html = write(p);
+    const std::size_t at = html.find("class=\"line s0\" data-series=", html.find("id=\"cwnd\""));
+    return count(html.substr(at, html.find("/>", at) - at), "M");
+  };
+  EXPECT_EQ(pieces(), 3U);
+  p.charts[1].bridge_gaps = true;
+  EXPECT_EQ(pieces(), 1U);
+}
+
 TEST(Html, SameValuesSameBytes) {
   EXPECT_EQ(write(page_of(100)), write(page_of(100)));
 }

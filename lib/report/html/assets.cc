@@ -51,6 +51,7 @@ path.band,path.fill{stroke:none}.band{fill-opacity:.16}.fill{fill-opacity:.22}
 .band.s4{fill:var(--c4)}.band.s5{fill:var(--c5)}.band.s6{fill:var(--c6)}.band.s7{fill:var(--c7)}
 .marker path{stroke:var(--marker);stroke-width:1.2;stroke-dasharray:3 3}
 .marker text{fill:var(--marker);font-weight:600}
+.marker text,.figure text{paint-order:stroke;stroke:var(--card);stroke-width:4px}
 .cells{stroke-width:1}.cell{fill:none;stroke-dasharray:none;shape-rendering:crispEdges}
 .l0{stroke:var(--l0)}.l1{stroke:var(--l1)}.l2{stroke:var(--l2)}.l3{stroke:var(--l3)}.l4{stroke:var(--l4)}
 .ls{stroke:var(--ls)}.lb{stroke:var(--lb)}.lp{stroke:var(--lp)}.ld{stroke:var(--ld)}
@@ -59,7 +60,7 @@ path.band,path.fill{stroke:none}.band{fill-opacity:.16}.fill{fill-opacity:.22}
 p.key{display:flex;flex-wrap:wrap;gap:6px 22px;font-size:13px;color:var(--soft);margin:8px 0 0}
 p.key svg{height:12px;width:auto;vertical-align:-1px;margin-right:4px}
 table{border-collapse:collapse;font-size:13.5px;font-variant-numeric:tabular-nums}
-th,td{padding:3px 14px 3px 0;text-align:left;vertical-align:top;font-weight:400;overflow-wrap:anywhere}
+th,td{padding:3px 14px 3px 0;text-align:left;vertical-align:top;font-weight:400;overflow-wrap:break-word}
 .legend td,.legend thead th{text-align:right}.legend thead th,details thead th{color:var(--soft)}
 .legend{margin-top:6px}.legend svg{width:28px;height:10px;margin-right:8px;vertical-align:middle}
 details summary{cursor:pointer;font-weight:600}section details summary{font-weight:400;color:var(--soft);font-size:13.5px}

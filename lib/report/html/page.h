@@ -34,10 +34,11 @@ struct TimeChart {
   Unit unit = Unit::kCount;
   Layout layout = Layout::kLines;
   std::vector<Series> series;
-  std::string absent;  ///< said when there is nothing to draw
+  std::string absent;        ///< said when there is nothing to draw
+  bool bridge_gaps = false;  ///< samples without a value do not interrupt the line
 };
 
-/// Something that happened, drawn through every chart over time.
+/// Something that happened, drawn through every chart over time. In order of time.
 struct Marker {
   double t_ns = 0;
   std::string text;

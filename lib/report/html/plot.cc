@@ -94,17 +94,35 @@ std::string time_axis(const Columns& columns, double top, double bottom) {
 }
 
 std::string marker_lines(const Page& page, const Columns& columns, double top, double bottom) {
-  std::string out;
+  std::string lines;
+  std::string labels;
+  // Numbers that would touch share a label: "2-4". The list is in order of time.
+  constexpr double kApart = 16;
+  std::size_t first = 0, last = 0;
+  double from = 0, to = -1e9;
+  const auto close_label = [&] {
+    if (to < 0) return;
+    labels += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                          coordinate((from + to) / 2), coordinate(top - 6),
+                          first == last ? fmt::format("{}", first) : fmt::format("{}–{}", first, last));
+  };
   for (std::size_t i = 0; i < page.markers.size() && i < kMaxMarkers; ++i) {
     const Marker& m = page.markers[i];
-    if (m.t_ns < columns.begin_ns() || m.t_ns > columns.end_ns()) continue;
-    out += fmt::format(
-        "<g class=\"marker\"><title>{}: {}</title><path d=\"M{} {}V{}\"/><text x=\"{}\" y=\"{}\" "
-        "text-anchor=\"middle\">{}</text></g>\n",
-        quantity(m.t_ns, Unit::kNanoseconds), escaped(m.text), coordinate(columns.x(m.t_ns)),
-        coordinate(top - 3), coordinate(bottom), coordinate(columns.x(m.t_ns)), coordinate(top - 6), i + 1);
+    if (!(m.t_ns >= columns.begin_ns() && m.t_ns <= columns.end_ns())) continue;
+    const double x = columns.x(m.t_ns);
+    lines +=
+        fmt::format("<path d=\"M{} {}V{}\"><title>{}: {}</title></path>", coordinate(x), coordinate(top - 3),
+                    coordinate(bottom), quantity(m.t_ns, Unit::kNanoseconds), escaped(m.text));
+    if (std::abs(x - to) >= kApart) {
+      close_label();
+      first = i + 1;
+      from = x;
+    }
+    last = i + 1;
+    to = x;
   }
-  return out;
+  close_label();
+  return lines.empty() ? "" : "<g class=\"marker\">" + lines + labels + "</g>\n";
 }
 
 double value_axis(std::string& out, Unit unit, double largest, double top, double bottom,

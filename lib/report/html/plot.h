@@ -59,7 +59,7 @@ std::string open_svg(double height, std::string_view css_class, std::string_view
                      std::string_view about);
 /// Ticks, labels and unit under a plot whose lower edge is `bottom`, grid lines up to `top`.
 std::string time_axis(const Columns& columns, double top, double bottom);
-/// Lines through the plot, numbered as in the page's list.
+/// Lines through the plot, numbered as in the page's list, which is in order of time.
 std::string marker_lines(const Page& page, const Columns& columns, double top, double bottom);
 /// Grid lines and labels of a vertical scale from 0 to `largest`; its unit above. Gives the scale's upper
 /// end, a round number.

@@ -28,12 +28,12 @@ struct Frame {
 };
 
 /// The line through the columns' means; gaps interrupt it, a single point is a dot.
-std::string line(const Joined& j, const Columns& columns, const Frame& f) {
+std::string line(const Joined& j, const Columns& columns, const Frame& f, bool bridge_gaps) {
   std::string d;
   bool drawing = false;
   for (std::size_t k = 0; k < j.mean.size(); ++k) {
     if (!std::isfinite(j.mean[k])) {
-      drawing = false;
+      drawing = drawing && bridge_gaps;
       continue;
     }
     d += fmt::format("{}{} {}", drawing ? "L" : "M", coordinate(columns.x(columns.column_middle_ns(k))),
@@ -106,7 +106,7 @@ std::string draw_lines(const Page& page, const TimeChart& chart, const std::vect
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!all[i].empty())
       out += fmt::format("<path class=\"line s{}\" data-series=\"{}\" d=\"{}\"/>\n", i % kColours,
-                         escaped(chart.series[i].name), line(all[i], columns, f));
+                         escaped(chart.series[i].name), line(all[i], columns, f, chart.bridge_gaps));
   return out + marker_lines(page, columns, f.top, f.bottom) + "</svg>\n";
 }
 
@@ -127,7 +127,8 @@ std::string draw_strips(const Page& page, const TimeChart& chart, const std::vec
     if (!all[i].empty()) {
       out += fmt::format(
           "<path class=\"fill s0\" d=\"{}\"/><path class=\"line s0\" data-series=\"{}\" d=\"{}\"/>",
-          area({}, all[i].mean, columns, f), escaped(chart.series[i].name), line(all[i], columns, f));
+          area({}, all[i].mean, columns, f), escaped(chart.series[i].name),
+          line(all[i], columns, f, chart.bridge_gaps));
     }
     out += fmt::format(
         "<text class=\"name\" x=\"{}\" y=\"{}\" text-anchor=\"end\" dy=\".35em\">{}</text>"
