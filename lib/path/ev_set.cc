@@ -21,6 +21,9 @@ Result<void> EvSetConfig::check(std::size_t ev_count) const {
   if (active_evs > ev_count)
     return Error{"active_evs is " + std::to_string(active_evs) + " but the profile has " +
                  std::to_string(ev_count) + " EVs: lower it, or set 0 for all"};
+  if (active_evs != 0 && ev_min_active > active_evs)
+    return Error{"ev_min_active is " + std::to_string(ev_min_active) + " but active_evs is " +
+                 std::to_string(active_evs) + ": no EV could ever leave the active set; lower ev_min_active"};
   if (max_return_successes < 1) return Error{"max_return_successes is 0; it must be 1 or more"};
   if (event_capacity < 1) return Error{"event_capacity is 0; it must be 1 or more"};
   return {};

@@ -88,8 +88,9 @@ struct EvSetConfig {
   std::uint32_t event_capacity = 256;     ///< events kept until polled; >= 1
   bool report_skips = false;              ///< also report transitions into and out of SKIP
   Selector selector = Selector::kMrc;
-  std::uint32_t active_evs = 0;  ///< EVs in rotation, the same number a plane; the rest are backups. 0: all
-  bool rtt_reroute = false;      ///< rest an EV whose RTT stands out against its plane's others
+  std::uint32_t active_evs =
+      0;  ///< EVs in rotation, the same number a plane (rounded up), the rest backups. 0: all
+  bool rtt_reroute = false;  ///< rest an EV whose RTT stands out against its plane's others
 
   /// What does not fit a table of `ev_count` entries, in words for a person.
   [[nodiscard]] Result<void> check(std::size_t ev_count) const;

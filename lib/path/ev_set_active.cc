@@ -7,10 +7,10 @@
 
 namespace mrc::path {
 
-// Equal numbers per plane, drawn at random so that QPs differ.
+// Equal numbers per plane, drawn at random so that QPs differ. Rounded up: no fewer than ev_min_active.
 void EvSet::fill_active_set() {
   const auto populated_planes = static_cast<std::uint32_t>(__builtin_popcount(populated()));
-  const std::uint32_t quota = std::max(1U, config_.active_evs / populated_planes);
+  const std::uint32_t quota = (config_.active_evs + populated_planes - 1) / populated_planes;
   active_ = 0;
   for (std::size_t p = 0; p < table_->planes(); ++p) {
     Plane& plane = planes_[p];

@@ -57,6 +57,9 @@ Result<void> check_paths(const Scenario& s) {
   if (s.paths.evs < s.network.planes)
     return Error{fmt::format("paths.evs: {} EVs for {} planes; each plane needs one at least", s.paths.evs,
                              s.network.planes)};
+  if (s.paths.active != 0 && s.qp.policy.ev.ev_min_active > s.paths.active)
+    return Error{fmt::format("qp.ev_min_active: {} is above paths.active {}", s.qp.policy.ev.ev_min_active,
+                             s.paths.active)};
   if (s.qp.policy.ev.ev_min_active > s.paths.evs)
     return Error{
         fmt::format("qp.ev_min_active: {} is above paths.evs {}", s.qp.policy.ev.ev_min_active, s.paths.evs)};

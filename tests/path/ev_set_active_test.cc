@@ -14,10 +14,6 @@ namespace mrc::path {
 namespace {
 
 using wire::EvMark;
-constexpr std::uint32_t kAll = ~0U;
-constexpr Time at_us(std::int64_t us) {
-  return Time{} + microseconds(us);
-}
 
 /// 32 EVs on 4 planes, 16 of them in rotation.
 EvSet half_active() {
@@ -98,6 +94,17 @@ TEST(ActiveSet, MoreThanTheProfileIsRefused) {
   EXPECT_FALSE(config.check(8));
   config.active_evs = 8;
   EXPECT_TRUE(config.check(8));
+}
+
+TEST(ActiveSet, IsNeverSmallerThanTheFloor) {
+  EvSetConfig config;
+  config.active_evs = 4;
+  config.ev_min_active = 5;
+  EXPECT_FALSE(config.check(8));
+  config.ev_min_active = 4;
+  ASSERT_TRUE(config.check(8));
+  const EvSet set(table_of(8, 3), config, 1);
+  EXPECT_EQ(set.active(), 6U);  // two of each plane
 }
 
 TEST(ActiveSet, AMarkOnABackupIsNoTurnToMiss) {

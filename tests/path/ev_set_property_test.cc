@@ -283,7 +283,7 @@ class History {
     ASSERT_LE(now_active, good_or_skip);
     ASSERT_TRUE(config_.active_evs != 0 || now_active == good_or_skip);
     for (const auto& [port, n] : on_plane) {
-      const std::size_t places = std::max<std::size_t>(1, config_.active_evs / on_plane.size());
+      const std::size_t places = (config_.active_evs + on_plane.size() - 1) / on_plane.size();
       ASSERT_TRUE(config_.active_evs == 0 || n <= places) << "plane " << int{port};
     }
     ASSERT_TRUE(now_active >= active_before || by_controller || now_active >= config_.ev_min_active);
