@@ -10,8 +10,9 @@ namespace mrc::transport {
 
 namespace {
 
-constexpr unsigned kProbePlanes = 2;  // D14 line 11
-constexpr unsigned kMostProbes = 8;   // at once, for a window that one SACK does not show
+constexpr unsigned kProbePlanes = 2;     // D14 line 11
+constexpr unsigned kMostProbes = 8;      // at once, for a window that one SACK does not show
+constexpr unsigned kAccountProbes = 16;  // for an account that nobody settles (D7)
 
 }  // namespace
 
@@ -102,6 +103,13 @@ void Requestor::release_window_nacks() {
 void Requestor::check_probe_timer(Time now) {
   probe_deadline_ = Time::never();
   if (!waiting()) return;
+  // D7. Nothing is open but the account, and the peer that could settle it is gone: it would be asked for
+  // ever, and its share would keep the siblings on the controller waiting.
+  if (ctx_.policy.inflight_resync && !unsettled() && probe_run_ >= kAccountProbes) {
+    ctx_.cc.adjust_inflight(-share_bytes_);
+    share_bytes_ = 0;
+    return;
+  }
   Duration wait = rtt_.srtt() + rtt_.reo(now);
   if (!tx_ready()) {
     // A SACK shows 64 PSNs, and the next one the next 64 (D5). With two at a time a window of 1024 is seen

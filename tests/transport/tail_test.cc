@@ -74,6 +74,28 @@ TEST(Tail, ARepeatAsksAlsoWhenThereIsNewWork) {
   EXPECT_FALSE(again[1].rtx || again[1].a);
 }
 
+// D7. Everything is acknowledged, the SACK that reports the bytes is lost, and the peer is gone: the QP does
+// not ask for ever.
+TEST(Tail, TheAccountOfAGonePeerIsClosed) {
+  Sender s(config_1k());
+  s.post(1024);
+  const auto out = s.send();
+  s.wait(microseconds(10));
+  s.ack(out[0].psn, 1);
+  EXPECT_GT(s.qp.inflight_share_bytes(), 0);
+  int probes = 0;
+  while (!s.qp.wake().deadline.is_never()) {
+    ASSERT_LT(probes, 100);
+    s.now = s.qp.wake().deadline;
+    s.tick();
+    probes += static_cast<int>(s.control().size());
+  }
+  EXPECT_GE(probes, 16);
+  EXPECT_EQ(s.qp.inflight_share_bytes(), 0);
+  EXPECT_EQ(s.cc.inflight_bytes(), 0);
+  EXPECT_EQ(s.qp.state(), QpState::kRts);
+}
+
 // The same with a responder that answers no probe: the timer repeats.
 TEST(Tail, LostTransportAckIsRepairedByTheTimer) {
   PairConfig config = config_1k();
