@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Defects put in on purpose, to prove that the property tests would find them. In the product each question
-// is a constant false and leaves no code behind; tests/property compiles the transport a second time with
-// MRC_SEEDED_DEFECTS and switches one on.
+// Defects put in on purpose, to prove that the property tests and the fault runs would find them. In the
+// product each question is a constant false and leaves no code behind; tests/property and tests/fault compile
+// the transport a second time with MRC_SEEDED_DEFECTS and switch one on.
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 namespace mrc {
 
@@ -37,6 +38,33 @@ enum class Defect : std::uint8_t {
 };
 
 #ifdef MRC_SEEDED_DEFECTS
+constexpr const char* name_of(Defect d) {
+  constexpr const char* kNames[] = {"none",
+                                    "ack before placed",
+                                    "accept duplicate",
+                                    "forget PSN wrap",
+                                    "SACK base off by one",
+                                    "ignore MPR",
+                                    "ignore WriteIMM limit",
+                                    "deliver immediate early",
+                                    "retransmit on the same EV",
+                                    "complete twice",
+                                    "SACK completes",
+                                    "lose timer",
+                                    "uncharge twice",
+                                    "count duplicates",
+                                    "no reordering allowance",
+                                    "keep retry count",
+                                    "count an old SACK",
+                                    "retransmit wrong offset",
+                                    "data on a silent plane",
+                                    "the last plane goes down",
+                                    "ignore the peer's ports",
+                                    "shrinking refuses",
+                                    "no flush with the plane"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Defect::kCount));
+  return kNames[static_cast<std::size_t>(d)];
+}
 inline Defect active_defect = Defect::kNone;  // NOLINT: test builds only
 inline bool seeded_defect(Defect d) {
   return active_defect == d;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "transport/types.h"
 
 namespace mrc::sim {
 
@@ -18,10 +19,11 @@ struct Flow {
   std::uint64_t bytes = 0;
   std::uint64_t source = 0;
   bool with_immediate = false;
-  Time start;                         ///< when the application wants to send
-  Time completed = Time::never();     ///< cumulative acknowledgement at the sender
-  Time received = Time::never();      ///< the receiver has all bytes
-  bool failed = false;                ///< completed with an error
+  Time start;                                                  ///< when the application wants to send
+  Time completed = Time::never();                              ///< cumulative acknowledgement at the sender
+  Time received = Time::never();                               ///< the receiver has all bytes
+  bool failed = false;                                         ///< completed with an error
+  transport::WcStatus status = transport::WcStatus::kSuccess;  ///< of the completion
   std::uint64_t placed_bytes = 0;     ///< at the receiver; equals bytes at completion
   std::vector<std::uint64_t> placed;  ///< a bit per packet: nothing is placed twice
 };

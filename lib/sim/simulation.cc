@@ -101,6 +101,8 @@ void Simulation::on_time(std::uint32_t target) {
     mark_dirty(target & ~kHostTarget);
   } else if ((target & kFlowTarget) != 0) {
     start_flow(target & ~kFlowTarget);
+  } else if ((target & kPlacementTarget) != 0) {
+    placement_done(target & ~kPlacementTarget);
   } else {
     Node& node = *qps_[target];
     if (node.armed > now_) return;  // an older entry; a newer one stands
@@ -210,16 +212,42 @@ void Simulation::deliver_data(QpId id, const Token& token, const wire::RxMeta& m
   w.payload_bytes = d.payload_bytes;
   w.pad_bytes = (4U - (d.payload_bytes & 3U)) & 3U;
   w.nominal_bytes = wire::write_nominal_bytes(d.opcode, d.ts, d.payload_bytes);
-  if (node.qp->on_write(w, meta, transport::Access::kOk) == transport::WriteVerdict::kPlace)
-    place(node, id, d, meta, token);
+  const Intake intake = intake_ ? intake_(id, d) : Intake{};
+  if (node.qp->on_write(w, meta, intake.access) != transport::WriteVerdict::kPlace) return;
+  if (intake.fails || intake.to_memory.ns > 0)
+    place_later({id, intake.fails, d, meta, token.payload_word}, intake.to_memory);
+  else
+    place(id, d, meta, token.payload_word);
+}
+
+void Simulation::place_later(const Placement& placement, Duration wait) {
+  if (free_placements_.empty()) {
+    free_placements_.push_back(static_cast<std::uint32_t>(placements_.size()));
+    placements_.emplace_back();
+  }
+  const std::uint32_t index = free_placements_.back();
+  free_placements_.pop_back();
+  placements_[index] = placement;
+  timers_.push(now_ + wait, kPlacementTarget | index);
+}
+
+void Simulation::placement_done(std::uint32_t index) {
+  const Placement p = placements_[index];
+  free_placements_.push_back(index);
+  if (p.fails)
+    qps_[p.to]->qp->place_failed(p.desc.psn, wire::Syndrome::kRemoteOperational);
+  else
+    place(p.to, p.desc, p.meta, p.payload_word);
+  after_events(p.to);
 }
 
 // The payload is a function of its source address; it must arrive where that address maps to, and once.
-void Simulation::place(Node& node, QpId id, const transport::TxDesc& d, const wire::RxMeta& meta,
-                       const Token& token) {
+void Simulation::place(QpId id, const transport::TxDesc& d, const wire::RxMeta& meta,
+                       std::uint64_t payload_word) {
+  Node& node = *qps_[id];
   const std::uint64_t source = d.va ^ kTargetBit;
   const auto flow_id = static_cast<FlowId>((source >> kFlowShift) - 1);
-  if (flow_id >= flows_.size() || token.payload_word != mix64(source)) {
+  if (flow_id >= flows_.size() || payload_word != mix64(source)) {
     violate("payload arrived at an address it does not belong to");
     return;
   }
@@ -298,8 +326,10 @@ void Simulation::post_waiting(QpId id) {
     wr.length_bytes = static_cast<std::uint32_t>(flow.bytes);
     wr.local = flow.source;
     wr.remote_va = flow.source ^ kTargetBit;
+    wr.immdt = flow.id;
     if (node.qp->post_send(wr) != transport::PostResult::kOk) return;
     node.expected.push_back(flow.id);
+    if (flow.with_immediate) node.immediates.push_back(flow.id);
     node.waiting.pop_front();
   }
 }
@@ -307,17 +337,21 @@ void Simulation::post_waiting(QpId id) {
 void Simulation::collect_completions(QpId id) {
   Node& node = *qps_[id];
   std::array<transport::Completion, 16> done;
-  for (std::size_t n = done.size(); n == done.size();) {
+  for (std::size_t n = done.size(); n == done.size() && violation_.empty();) {
     n = node.qp->poll_completions(done);
     for (std::size_t i = 0; i < n; ++i) {
-      if (done[i].opcode != transport::WcOpcode::kRdmaWrite) continue;
+      if (done[i].opcode != transport::WcOpcode::kRdmaWrite) {
+        check_delivered(id, done[i]);
+        continue;
+      }
       Flow& flow = flows_[done[i].wr_id];
       if (node.expected.empty() || node.expected.front() != flow.id)
         violate("flow " + std::to_string(flow.id) + " completed out of order or twice");  // I5
       else
         node.expected.pop_front();
       flow.completed = now_;
-      flow.failed = done[i].status != transport::WcStatus::kSuccess;
+      flow.status = done[i].status;
+      flow.failed = flow.status != transport::WcStatus::kSuccess;
       --open_flows_;
       if (!flow.failed && flow.placed_bytes != flow.bytes)
         violate("a flow completed with " + std::to_string(flow.placed_bytes) + " of " +

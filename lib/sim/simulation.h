@@ -39,6 +39,14 @@ struct QpSetup {
   cc::Qpcc* qpcc = nullptr;  ///< shared by the QPs to one destination; outlives the run
 };
 
+/// What a host answers a packet of a Write that arrives, and when its payload will be in memory. Hosts are
+/// never short of anything unless a model says so.
+struct Intake {
+  transport::Access access = transport::Access::kOk;
+  Duration to_memory;  ///< 0: at once
+  bool fails = false;  ///< the placement fails: NAK 0x63 when its turn comes (D17)
+};
+
 struct SimOptions {
   std::uint64_t seed = 1;
   SizeModel sizes = SizeModel::real(false);
@@ -92,6 +100,12 @@ class Simulation {
   /// Called when a host accepts a packet of a Write and its payload is in place.
   using Placed = std::function<void(const transport::TxDesc&, Time)>;
   void on_placed(Placed callback) { placed_ = std::move(callback); }
+  /// Asked for every packet of a Write that arrives at `to`.
+  using IntakeModel = std::function<Intake(QpId to, const transport::TxDesc&)>;
+  void on_intake(IntakeModel model) { intake_ = std::move(model); }
+  /// Called with every change of state of an EV that EvSetConfig::report_skips lets through.
+  using EvWatch = std::function<void(QpId, const path::EvSet::Event&)>;
+  void on_ev_event(EvWatch callback) { ev_event_ = std::move(callback); }
   /// Called for every packet that is sent, delivered or dropped.
   void on_trace(std::function<void(const TraceEvent&)> callback) { trace_ = std::move(callback); }
   /// Called every `events` turns of the loop; false ends the run there.
@@ -142,8 +156,9 @@ class Simulation {
     bool in_control = false;
     std::uint64_t condemned_seen = 0;
     std::uint64_t fallbacks_seen = 0;
-    std::deque<FlowId> waiting;   ///< flows that the send queue has no room for
-    std::deque<FlowId> expected;  ///< posted, in the order in which they must complete
+    std::deque<FlowId> waiting;     ///< flows that the send queue has no room for
+    std::deque<FlowId> expected;    ///< posted, in the order in which they must complete
+    std::deque<FlowId> immediates;  ///< of these WriteIMMs, in the order in which the peer must deliver them
     std::vector<std::uint64_t> sent_by_ev;
     std::vector<std::uint32_t> fault_losses;  ///< by EV, since its last verdict
     std::vector<std::uint8_t> hit;            ///< by EV: a data packet was lost to a fault on it
@@ -171,6 +186,13 @@ class Simulation {
     const cc::Qpcc* qpcc = nullptr;
     std::vector<QpId> members;
   };
+  struct Placement {
+    QpId to = 0;
+    bool fails = false;
+    transport::TxDesc desc;
+    wire::RxMeta meta;
+    std::uint64_t payload_word = 0;
+  };
   struct FaultTime {
     Time at;
     std::uint32_t label = 0;
@@ -180,7 +202,10 @@ class Simulation {
   void deliver(const fabric::Outcome& outcome);
   void deliver_data(QpId id, const Token& token, const wire::RxMeta& meta);
   static void deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
-  void place(Node& node, QpId id, const transport::TxDesc& d, const wire::RxMeta& meta, const Token& token);
+  void place(QpId id, const transport::TxDesc& d, const wire::RxMeta& meta, std::uint64_t payload_word);
+  void place_later(const Placement& placement, Duration wait);
+  void placement_done(std::uint32_t index);
+  void check_delivered(QpId receiver, const transport::Completion& done);
   void start_flow(FlowId id);
   void post_waiting(QpId id);
   void collect_completions(QpId id);
@@ -234,6 +259,10 @@ class Simulation {
   std::function<void(const Flow&)> flow_received_;
   Watch outcome_;
   Placed placed_;
+  IntakeModel intake_;
+  EvWatch ev_event_;
+  std::vector<Placement> placements_;  ///< payloads on their way to memory
+  std::vector<std::uint32_t> free_placements_;
   std::function<void(const TraceEvent&)> trace_;
   std::function<bool(Time)> tick_;
   std::uint64_t tick_turns_ = 0;

@@ -12,7 +12,7 @@ namespace mrc::sim {
 void Simulation::after_events(QpId id) {
   Node& node = *qps_[id];
   collect_completions(id);
-  if (node.qp->ev_set().counters().assumed_bad != node.condemned_seen) note_verdicts(id, node);
+  if (ev_event_ || node.qp->ev_set().counters().assumed_bad != node.condemned_seen) note_verdicts(id, node);
   if (options_.check_invariants) check(id);
   enlist(id, node);
   // News of one QP may open the window of those it shares the controller with (D7).

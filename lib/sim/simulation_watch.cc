@@ -18,6 +18,14 @@ bool is_fault(DropReason reason) {
          reason == DropReason::kEvLoss || reason == DropReason::kBlackHole || reason == DropReason::kPortDown;
 }
 
+// The controller may deny what the floor would have kept.
+std::size_t denied_evs(const path::EvSet& evs) {
+  std::size_t n = 0;
+  for (std::size_t ev = 0; ev < evs.table().size(); ++ev)
+    n += evs.state(static_cast<path::EvIndex>(ev)) == path::EvState::kDenied ? 1 : 0;
+  return n;
+}
+
 }  // namespace
 
 void Simulation::violate(const std::string& what) {
@@ -57,13 +65,14 @@ void Simulation::note_drop(const fabric::Outcome& outcome, const Token& token) {
 }
 
 // An EV assumed bad on which the network lost nothing since its last verdict is condemned falsely.
-void Simulation::note_verdicts(QpId, Node& node) {
+void Simulation::note_verdicts(QpId id, Node& node) {
   node.condemned_seen = node.qp->ev_set().counters().assumed_bad;
   std::array<path::EvSet::Event, 32> events;
   std::uint64_t dropped = 0;
   for (std::size_t n = events.size(); n == events.size();) {
     n = node.qp->ev_set().poll_events(events, dropped);
     for (std::size_t i = 0; i < n; ++i) {
+      if (ev_event_) ev_event_(id, events[i]);
       if (events[i].to != path::EvState::kAssumedBad) continue;
       ++counters_.condemned;
       counters_.false_condemned += node.fault_losses[events[i].ev] == 0 ? 1 : 0;
@@ -112,7 +121,8 @@ void Simulation::check(QpId id) {
   const auto window = static_cast<std::int32_t>(qp.attributes().mpr * kPsnsPerMprUnit);
   if (qp.max_psn_sent() - qp.unack_psn() > window) violate("more than MPR packets are outstanding (D2)");
   if (qp.placed_psn().after(qp.cack_psn())) violate("placed_psn is ahead of cack_psn (D4)");
-  if (qp.ev_set().active() < qp.policy().ev.ev_min_active && qp.ev_set().counters().floor_hits != 0)
+  if (qp.ev_set().active() < qp.policy().ev.ev_min_active && qp.ev_set().counters().floor_hits != 0 &&
+      qp.ev_set().active() + denied_evs(qp.ev_set()) < qp.policy().ev.ev_min_active)
     violate("fewer EVs are active than ev_min_active (D9)");
   const Group& group = groups_[node.group];
   if (group.members.size() == 1 && qp.inflight_share_bytes() != group.qpcc->inflight_bytes())
@@ -126,6 +136,21 @@ void Simulation::check_sent(QpId, Node& node, const transport::TxDesc& d) {
   const bool fell_back = std::exchange(node.fallbacks_seen, fallbacks) != fallbacks;
   if (state == path::EvState::kDenied) violate("data on a denied EV (D9)");
   if (state == path::EvState::kAssumedBad && !fell_back) violate("data on an EV assumed bad (D10)");
+}
+
+// A WriteIMM is delivered in order, once, and when it and all before it are in memory (D15).
+void Simulation::check_delivered(QpId receiver, const transport::Completion& done) {
+  if (done.status != transport::WcStatus::kSuccess) return;
+  Node& sender = *qps_[qps_[receiver]->peer];
+  if (sender.immediates.empty() || sender.immediates.front() != done.immdt)
+    return violate("immediate " + std::to_string(done.immdt) + " was delivered out of order or twice (D15)");
+  sender.immediates.pop_front();
+  for (const FlowId before : sender.expected) {
+    if (flows_[before].placed_bytes != flows_[before].bytes)
+      violate("immediate " + std::to_string(done.immdt) +
+              " was delivered before its bytes were in memory (D15)");
+    if (before == done.immdt) break;
+  }
 }
 
 void Simulation::check_conservation() {

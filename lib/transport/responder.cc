@@ -10,6 +10,17 @@ namespace {
 
 constexpr Seq kNone = 0;  // no Seq is ever 0 (first_seq)
 
+wire::NackReason reason_of(Access access) {
+  switch (access) {
+    case Access::kNoPktBuffer:
+      return wire::NackReason::kNoPktBuffer;
+    case Access::kNoResource:
+      return wire::NackReason::kNoResource;
+    default:
+      return wire::NackReason::kUnexpEvent;
+  }
+}
+
 }  // namespace
 
 Responder::Responder(QpContext& context)
@@ -79,6 +90,7 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
   }
   // Placement that lags leaves no bit to track this packet: transient, so a NACK (T7-3).
   if (seq - placed_ > received_.capacity() - 64) return refuse(write, meta, wire::NackReason::kNoBitmap);
+  if (access > Access::kDenied) return refuse(write, meta, reason_of(access));
   if (seq == failing_) return WriteVerdict::kError;
   if (!well_formed(write)) {
     ++ctx_.counters.rx_invalid;

@@ -121,8 +121,15 @@ struct PortCredits {
 };
 
 /// The host's answer to "may this Write touch that memory" (3.3): rkey known, remote write allowed, [va,
-/// va+len) inside. The host checks before on_write, so that a failing packet is never marked received (D17).
-enum class Access : std::uint8_t { kOk, kDenied };
+/// va+len) inside; and can it be taken now. The host checks before on_write, so that a failing packet is
+/// never marked received (D17).
+enum class Access : std::uint8_t {
+  kOk,
+  kDenied,       ///< NAK 0x62
+  kNoPktBuffer,  ///< short of buffers just now: NACK 0x07, the peer sends it again (T7-3)
+  kNoResource,   ///< ... of anything else it takes: NACK 0x0A
+  kUnexpEvent,   ///< the host failed and will not recover: NACK 0x19 ends the peer's QP
+};
 
 /// What the host does with a Write that arrived.
 enum class WriteVerdict : std::uint8_t {

@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault_run.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
+
+#include "judge.h"
+#include "watch.h"
 
 namespace mrc::fault {
 namespace {
 
+constexpr auto kSuccess = transport::WcStatus::kSuccess;
 constexpr Duration kSlice = milliseconds(1);
-constexpr Duration kMostTime = seconds(4);  ///< virtual; the longest back-off is far below
-constexpr Duration kSettle = milliseconds(2);
+constexpr Duration kMostTime = seconds(4);     ///< virtual; the longest back-off is far below
+constexpr Duration kSettle = milliseconds(4);  ///< as long as a QP asks a peer that is gone (D7)
+constexpr std::uint64_t kTurns = 16;           ///< of the loop, between two looks at the states
 
 /// The world of a scenario.
 class World {
  public:
-  explicit World(const Scenario& s) : s_(s) {
+  World(const Scenario& s, bool trace) : s_(s), actors_(Rng(s.seed).fork(0xAC7)) {
     auto topology = fabric::make_clos(s.clos);
     auto network = fabric::Fabric::create(std::move(*topology), s.fabric);
     sim::SimOptions options;
@@ -22,9 +29,13 @@ class World {
     sim_ = std::make_unique<sim::Simulation>(std::move(*network), options);
     evs_ = table();
     for (const auto& [a, b] : s.pairs) {
-      const auto qp = sim_->connect(a, setup(s.attr[0]), b, setup(s.attr[1]));
+      const auto qp = sim_->connect(a, setup(a, b, s.attr[0]), b, setup(b, a, s.attr[1]));
       if (!qp) failure_ = qp.error().message;
     }
+    watch_ = std::make_unique<Watch>(s, *sim_, trace);
+    if (s.hosts.memory_bps != 0 || s.hosts.contexts != 0 || allowed_error(s.kind) != kSuccess)
+      sim_->on_intake(HostModel(s.hosts, *sim_));
+    sim_->on_tick(kTurns, [this](Time now) { return tick(now); });
   }
 
   RunResult run() {
@@ -51,7 +62,9 @@ class World {
     return std::make_shared<path::EvTable>(std::move(*made));
   }
 
-  sim::QpSetup setup(const transport::QpAttr& attr) {
+  cc::Qpcc* controller(fabric::HostId from, fabric::HostId to, const transport::QpAttr& attr) {
+    cc::Qpcc*& known = controllers_[{from, to}];
+    if (known != nullptr && s_.shared_controller) return known;
     if (s_.window_bytes != 0) {
       qpccs_.push_back(std::make_unique<cc::Qpcc>(cc::FixedWindow(s_.window_bytes)));
     } else {
@@ -61,13 +74,39 @@ class World {
                                            .trimming = s_.policy.ev.trimming});
       qpccs_.push_back(std::make_unique<cc::Qpcc>(cc::Nscc(*params, Time{1})));
     }
+    return known = qpccs_.back().get();
+  }
+
+  sim::QpSetup setup(fabric::HostId from, fabric::HostId to, const transport::QpAttr& attr) {
     sim::QpSetup out;
     out.limits = s_.limits;
     out.policy = s_.policy;
     out.attr = attr;
     out.evs = evs_;
-    out.qpcc = qpccs_.back().get();
+    out.qpcc = controller(from, to, attr);
     return out;
+  }
+
+  bool tick(Time now) {
+    watch_->look();
+    const auto qp = static_cast<sim::QpId>(actors_.below(sim_->qps()));
+    transport::Qp& chosen = sim_->qp(qp);
+    if (actors_.chance(s_.shrink))
+      chosen.set_mpr_dest(static_cast<std::uint8_t>(actors_.below(s_.attr[0].mpr_dest + 2U)));
+    if (actors_.chance(s_.deny)) control_evs(chosen.ev_set(), now);
+    return watch_->failure().empty();
+  }
+
+  // Denies one of a quarter of the EVs, so that never all are denied, or permits any; one that is not GOOD
+  // rather than one that is.
+  void control_evs(path::EvSet& evs, Time now) {
+    const bool deny = actors_.chance(0.5);
+    path::EvIndex ev = 0;
+    for (int tries = 0; tries < 8; ++tries) {
+      ev = static_cast<path::EvIndex>(actors_.below(deny ? s_.evs / 4 : s_.evs));
+      if (evs.state(ev) != path::EvState::kGood) break;
+    }
+    evs.set_state(ev, deny ? path::EvState::kDenied : path::EvState::kGood, now);
   }
 
   [[nodiscard]] bool all_done() const {
@@ -83,44 +122,22 @@ class World {
     do {
       until = until + kSlice;
       end = sim_->run(until);
-    } while (end.violation.empty() && !end.quiet && !all_done() && until - Time{} < kMostTime);
+    } while (end.violation.empty() && watch_->failure().empty() && !end.quiet && !all_done() &&
+             until - Time{} < kMostTime);
     if (end.violation.empty() && all_done()) end = sim_->run(until + kSettle);  // what is on its way
-    failure_ = end.violation;
-    if (failure_.empty()) failure_ = judge();
-  }
-
-  std::string judge() const {
-    std::uint64_t failed = 0;
-    for (const sim::Flow& f : sim_->flows()) {
-      if (f.completed.is_never())
-        return "flow " + std::to_string(f.id) + " never completed: the run is stuck (I3)";
-      if (!f.failed && f.placed_bytes != f.bytes) return "flow " + std::to_string(f.id) + " lacks bytes (I5)";
-      failed += f.failed ? 1 : 0;
-    }
-    if (s_.kind != Kind::kDead && failed != 0)
-      return std::to_string(failed) + " flows failed although the network came back (I10)";
-    if (!sim_->network().conserves()) return "the fabric does not conserve packets";
-    for (sim::QpId id = 0; id < sim_->qps(); ++id) {
-      const transport::Qp& qp = sim_->qp(id);
-      if (qp.state() != transport::QpState::kRts) continue;
-      const std::int64_t share = qp.inflight_share_bytes();
-      if (qp.charged_bytes() != 0 || !qp.send_idle())
-        return "QP " + std::to_string(id) + " has charged packets at rest (D7)";
-      if (share > 0 || share < -255)
-        return "QP " + std::to_string(id) + " keeps " + std::to_string(share) +
-               " bytes in flight at rest (D7)";
-      const transport::QpCounters& c = qp.counters();
-      if (std::accumulate(c.rtx_by_cause.begin(), c.rtx_by_cause.end(), std::uint64_t{0}) < c.tx_rtx)
-        return "QP " + std::to_string(id) + " retransmitted without a cause (I2)";
-    }
-    return {};
+    failure_ = end.violation.empty() ? watch_->failure() : end.violation;
+    if (failure_.empty()) failure_ = judge(s_, *sim_);
   }
 
   Coverage coverage() {
     Coverage out;
-    out.add(std::string("kind: ") + name(s_.kind));
+    out.add(std::string("kind: ") + name(s_.kind), 1);
     faults(out);
-    for (sim::QpId id = 0; id < sim_->qps(); ++id) of_qp(out, id);
+    errors(out);
+    watch_->count(out);
+    Coverage qps;
+    for (sim::QpId id = 0; id < sim_->qps(); ++id) of_qp(qps, id);
+    for (const auto& [what, count] : qps.counts()) out.add(what, count.times);
     return out;
   }
 
@@ -144,27 +161,37 @@ class World {
     faulted_ = hits != 0;
   }
 
+  void errors(Coverage& out) const {
+    static constexpr std::pair<transport::WcStatus, const char*> kErrors[] = {
+        {transport::WcStatus::kWrFlushErr, "WR_FLUSH"},
+        {transport::WcStatus::kRemInvReqErr, "REM_INV_REQ"},
+        {transport::WcStatus::kRemAccessErr, "REM_ACCESS"},
+        {transport::WcStatus::kRemOpErr, "REM_OP"},
+        {transport::WcStatus::kRetryExcErr, "RETRY_EXC"}};
+    for (const auto& [status, text] : kErrors)
+      out.add(std::string("request: ") + text,
+              static_cast<std::uint64_t>(
+                  std::count_if(sim_->flows().begin(), sim_->flows().end(),
+                                [&, s = status](const sim::Flow& f) { return f.status == s; })));
+  }
+
   void of_qp(Coverage& out, sim::QpId id) const {
     static constexpr const char* kCauses[] = {"NACK trimmed", "NACK resource", "NACK window", "inferred loss",
-                                              "EV flush",     "ACK timeout",   "tail repeat"};
+                                              "EV flush",     "ACK timeout",   "tail repeat", "plane down"};
+    static_assert(std::size(kCauses) == transport::kRtxCauses);
     static constexpr const char* kReasons[] = {"TRIMMED",       "TRIMMED_LASTHOP", "NO_BITMAP",
                                                "NO_PKT_BUFFER", "NO_RESOURCE",     "PSN_OOR_WINDOW",
                                                "UNEXP_EVENT"};
     const transport::Qp& qp = sim_->qp(id);
     const transport::QpCounters& c = qp.counters();
     for (std::size_t i = 0; i < std::size(kCauses); ++i)
-      if (i != static_cast<std::size_t>(transport::RtxCause::kNackResource))
-        out.add(std::string("rtx: ") + kCauses[i], c.rtx_by_cause[i]);
-    // A simulated host never runs out of buffers, and never refuses: those three reasons are not met here.
-    for (const std::size_t i : {0, 1, 5})
+      out.add(std::string("rtx: ") + kCauses[i], c.rtx_by_cause[i]);
+    for (std::size_t i = 0; i < std::size(kReasons); ++i)
       out.add(std::string("NACK: ") + kReasons[i], c.rx_nack_by_reason[i]);
     const path::EvSetCounters& e = qp.ev_set().counters();
-    out.add("EV: to SKIP", e.skip_marks);
-    out.add("EV: SKIP to GOOD", e.skip_restored);
-    out.add("EV: to ASSUMED_BAD", e.assumed_bad);
-    out.add("EV: ASSUMED_BAD to GOOD", e.recovered);
     out.add("EV: held by the floor", e.floor_hits);
-    out.add("QP: error", qp.state() == transport::QpState::kError ? 1 : 0);
+    out.add("EV: fallback", e.fallback_picks);
+    out.add("EV: replaced by a backup", e.replaced);
     out.add("QP: WriteIMM stall", c.wimm_stalls);
     out.add("QP: spurious retransmission", c.spurious_rtx);
     out.add("QP: probe", c.tx_probe);
@@ -193,15 +220,18 @@ class World {
   const Scenario& s_;
   std::shared_ptr<const path::EvTable> evs_;
   std::vector<std::unique_ptr<cc::Qpcc>> qpccs_;
+  std::map<std::pair<fabric::HostId, fabric::HostId>, cc::Qpcc*> controllers_;
   std::unique_ptr<sim::Simulation> sim_;
+  std::unique_ptr<Watch> watch_;
+  Rng actors_;
   std::string failure_;
   bool faulted_ = false;
 };
 
 }  // namespace
 
-RunResult run(const Scenario& scenario) {
-  return World(scenario).run();
+RunResult run(const Scenario& scenario, bool trace) {
+  return World(scenario, trace).run();
 }
 
 }  // namespace mrc::fault

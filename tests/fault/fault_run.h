@@ -17,6 +17,7 @@ struct RunResult {
   Coverage coverage;
 };
 
-RunResult run(const Scenario& scenario);
+/// `trace`: every packet to stdout.
+RunResult run(const Scenario& scenario, bool trace = false);
 
 }  // namespace mrc::fault

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "watch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace mrc::fault {
+namespace {
+
+using path::EvCause;
+using path::EvState;
+using sim::TraceEvent;
+
+constexpr const char* kStates[] = {"GOOD", "SKIP", "ASSUMED_BAD", "DENIED"};
+constexpr const char* kCauses[] = {"mark",     "trim",     "loss",       "ACK timeout", "probe answer",
+                                   "spurious", "rotation", "controller", "fallback"};
+constexpr const char* kPlanes[] = {"UP", "DOWN by silence", "DOWN by own port", "DOWN by peer's port"};
+
+struct Transition {
+  EvState from, to;
+  EvCause cause;
+};
+/// All that 5.5 and D9 know. A mark of 2 is the cause of the demotions by mark (C38).
+constexpr Transition kTransitions[] = {
+    {EvState::kGood, EvState::kSkip, EvCause::kMark},
+    {EvState::kGood, EvState::kSkip, EvCause::kTrimmed},
+    {EvState::kGood, EvState::kSkip, EvCause::kLoss},
+    {EvState::kGood, EvState::kSkip, EvCause::kAckTimeout},
+    {EvState::kGood, EvState::kAssumedBad, EvCause::kMark},
+    {EvState::kGood, EvState::kAssumedBad, EvCause::kLoss},
+    {EvState::kGood, EvState::kAssumedBad, EvCause::kAckTimeout},
+    {EvState::kGood, EvState::kDenied, EvCause::kController},
+    {EvState::kSkip, EvState::kGood, EvCause::kRotation},
+    {EvState::kSkip, EvState::kGood, EvCause::kController},
+    {EvState::kSkip, EvState::kAssumedBad, EvCause::kMark},
+    {EvState::kSkip, EvState::kAssumedBad, EvCause::kLoss},
+    {EvState::kSkip, EvState::kAssumedBad, EvCause::kAckTimeout},
+    {EvState::kSkip, EvState::kDenied, EvCause::kController},
+    {EvState::kAssumedBad, EvState::kGood, EvCause::kProbeOk},
+    {EvState::kAssumedBad, EvState::kGood, EvCause::kSpurious},
+    {EvState::kAssumedBad, EvState::kGood, EvCause::kController},
+    {EvState::kAssumedBad, EvState::kDenied, EvCause::kController},
+    {EvState::kDenied, EvState::kGood, EvCause::kController},
+};
+
+template <class E>
+std::size_t index(E e) {
+  return static_cast<std::size_t>(e);
+}
+
+void print(const TraceEvent& e) {
+  static constexpr const char* kWhats[] = {"sent", "delivered", "dropped"};
+  const sim::Token& t = *e.token;
+  std::printf("%10lld %-9s QP %u to %u plane %u", static_cast<long long>(e.at.ns), kWhats[index(e.what)],
+              e.from_qp, e.to_qp, e.packet->plane);
+  if (t.is_data) {
+    std::printf(" Write psn %u ev %u len %u%s%s", t.data.psn.value(), t.data.ev, t.data.payload_bytes,
+                t.data.rtx ? " rtx" : "", t.data.a ? " a" : "");
+  } else if (t.control.opcode == wire::Opcode::kSack) {
+    const wire::SackView& s = t.control.sack;
+    std::printf(" SACK cack %u ack %u base %u bits %016llx ooo %u rcvd %u m %u pr %d", s.cack_psn.value(),
+                s.ack_psn().value(), s.sack_base().value(), static_cast<unsigned long long>(s.sack_bitmap),
+                s.ooo_count, s.rcvd_bytes.value(), static_cast<unsigned>(s.m), s.pr);
+  } else if (t.control.opcode == wire::Opcode::kAck) {
+    std::printf(" ACK psn %u syndrome %u", t.control.ack.psn.value(), t.control.ack.syndrome);
+  } else if (t.control.opcode == wire::Opcode::kNack) {
+    std::printf(" NACK psn %u reason %u", t.control.nack.nack_psn.value(),
+                static_cast<unsigned>(t.control.nack.reason));
+  } else {
+    std::printf(" opcode %02x ev %u", static_cast<unsigned>(t.control.opcode), t.control.ev);
+  }
+  if (e.what == TraceEvent::What::kDropped) std::printf(" (%s)", fabric::name(e.reason));
+  std::printf("\n");
+}
+
+}  // namespace
+
+Watch::Watch(const Scenario& scenario, sim::Simulation& sim, bool trace)
+    : s_(scenario),
+      trace_(trace),
+      sim_(sim),
+      rng_(Rng(scenario.seed).fork(0x3A7C4)),
+      peer_ports_(sim.network().topology().hosts * sim.network().topology().hosts) {
+  for (sim::QpId id = 0; id < sim.qps(); ++id) senders_.emplace_back(sim.qp(id).attributes().sq_psn);
+  sim_.on_trace([this](const TraceEvent& e) { on_trace(e); });
+  sim_.on_ev_event([this](sim::QpId id, const path::EvSet::Event& e) { on_ev_event(id, e); });
+}
+
+void Watch::violate(sim::QpId id, const std::string& what) {
+  if (failure_.empty())
+    failure_ = "QP " + std::to_string(id) + ": " + what + " (" + std::to_string(sim_.now().ns) + " ns)";
+}
+
+transport::PeerPorts& Watch::ports_of(fabric::HostId host, fabric::HostId peer) {
+  return peer_ports_[host * sim_.network().topology().hosts + peer];
+}
+
+std::uint32_t Watch::links_up(fabric::HostId host) const {
+  std::uint32_t mask = 0;
+  for (std::uint8_t p = 0; p < s_.clos.planes; ++p)
+    mask |= sim_.network().host_port_up(host, p) ? 1U << p : 0U;
+  return mask;
+}
+
+void Watch::on_trace(const TraceEvent& e) {
+  const sim::Token& token = *e.token;
+  if (trace_) print(e);
+  if (e.what == TraceEvent::What::kSent) {
+    if (token.is_data) on_data_sent(e.from_qp, token.data);
+    check_charged(e.from_qp);
+    if (!token.is_data && token.control.opcode == wire::Opcode::kNack && s_.kind != Kind::kWindow &&
+        token.control.nack.reason == wire::NackReason::kPsnOorWindow)
+      violate(e.from_qp, "refuses a PSN that it had promised to take (D16)");
+  } else if (e.what == TraceEvent::What::kDelivered && !token.is_data && !e.packet->corrupted) {
+    on_delivered(e);
+  }
+}
+
+void Watch::on_delivered(const TraceEvent& e) {
+  const sim::Token& token = *e.token;
+  Sender& sender = senders_[e.to_qp];
+  if (token.control.opcode == wire::Opcode::kSack) sender.packets.on_sack(token.control.sack);
+  if (token.control.opcode == wire::Opcode::kAck) sender.packets.on_ack(token.control.ack);
+  if (token.control.opcode == wire::Opcode::kEndpointRequest)
+    ports_of(sim_.host_of(e.to_qp), sim_.host_of(e.from_qp)).on_request(token.control.request, e.at);
+  // A peer that says "never use this EV again": ours never does, so a copy of its SACK says it first.
+  if (token.control.opcode == wire::Opcode::kSack && rng_.chance(s_.always_skip)) {
+    wire::SackView sack = token.control.sack;
+    sack.m = wire::EvMark::kAlwaysSkip;
+    wire::RxMeta meta;
+    meta.arrival = e.at;
+    meta.port = e.packet->plane;
+    sim_.qp(e.to_qp).on_sack(sack, meta);
+  }
+}
+
+void Watch::on_data_sent(sim::QpId id, const transport::TxDesc& d) {
+  Sender& sender = senders_[id];
+  sender.first_data = earlier(sender.first_data, sim_.now());
+  sender.last_data = sim_.now();
+  check_limit(id, d);
+  const std::uint64_t fallbacks = sim_.qp(id).ev_set().counters().fallback_picks;
+  const bool fallback = std::exchange(sender.fallbacks, fallbacks) != fallbacks;
+  if (!fallback) {
+    check_plane(id, d);
+    check_ev(id, d);
+  }
+  sender.packets.on_sent(d, sim_.now());
+}
+
+// D7: what is charged is not known received. D9: nor is it on a plane that fell silent, if it left so late
+// that no answer can be back. Nothing to see once fallbacks go there.
+void Watch::check_charged(sim::QpId id) {
+  const transport::Qp& qp = sim_.qp(id);
+  const Sender& sender = senders_[id];
+  std::int64_t most = sender.packets.unknown_bytes();
+  const Time recent = sim_.now() - s_.clos.host_port.delay * 4;  // two links there, two back
+  const std::uint32_t silent = sender.fallbacks == 0 ? qp.ev_set().silent_planes() : 0;
+  for (std::uint8_t p = 0; p < s_.clos.planes; ++p)
+    if ((silent >> p & 1U) != 0) most -= sender.packets.bytes_over(p, recent);
+  if (qp.charged_bytes() > most)
+    violate(id, std::to_string(qp.charged_bytes()) + " bytes are charged, at most " + std::to_string(most) +
+                    " can be under way" + (silent != 0 ? " beside a silent plane (D9)" : " (D7)"));
+}
+
+// D15: from its first packet to the Transport ACK that covers it.
+void Watch::check_limit(sim::QpId id, const transport::TxDesc& d) {
+  const std::uint64_t offset = d.source & ((std::uint64_t{1} << sim::kFlowShift) - 1);
+  const auto flow = static_cast<sim::FlowId>((d.source >> sim::kFlowShift) - 1);
+  if (d.rtx || offset != 0 || flow >= sim_.flows().size() || !sim_.flows()[flow].with_immediate) return;
+  std::vector<sim::FlowId>& open = senders_[id].immediates;
+  std::erase_if(open, [&](sim::FlowId f) { return !sim_.flows()[f].completed.is_never(); });
+  open.push_back(flow);
+  if (open.size() > sim_.qp(id).attributes().max_wimm)
+    violate(id, std::to_string(open.size()) + " WriteIMMs in flight, the peer takes " +
+                    std::to_string(sim_.qp(id).attributes().max_wimm) + " (D15)");
+}
+
+// I9: nothing goes to planes that are DOWN, as far as the sender knows.
+void Watch::check_plane(sim::QpId id, const transport::TxDesc& d) {
+  const fabric::HostId host = sim_.host_of(id);
+  const std::uint32_t links = links_up(host);
+  std::uint32_t reachable = links & ports_of(host, sim_.host_of(sim_.peer_of(id))).planes_up();
+  if (reachable == 0) reachable = links;
+  if ((reachable >> d.port & 1U) == 0)
+    violate(id, "sends data to a port that its peer called down (D9, D19)");
+  if ((sim_.qp(id).ev_set().silent_planes() >> d.port & 1U) != 0)
+    violate(id, "sends data over a plane that fell silent (D9)");
+}
+
+// D10: not the EV it was lost on, if there is another that could carry it now.
+void Watch::check_ev(sim::QpId id, const transport::TxDesc& d) {
+  if (!d.rtx || senders_[id].packets[d.psn].ev != d.ev) return;
+  const path::EvSet& evs = sim_.qp(id).ev_set();
+  const fabric::HostId host = sim_.host_of(id);
+  for (std::size_t i = 0; i < evs.table().size(); ++i) {
+    const auto other = static_cast<path::EvIndex>(i);
+    const std::uint8_t port = evs.table()[other].port;
+    if (other == d.ev || evs.state(other) != EvState::kGood || !evs.listed(other)) continue;
+    if (!evs.port_usable(port) || !sim_.network().host_port_up(host, port)) continue;
+    if (sim_.network().port_free_at(host, port) > sim_.now()) continue;
+    return violate(id, "sends again on the EV it was lost on, " + std::to_string(d.ev) + ", while " +
+                           std::to_string(other) + " is usable (D10)");
+  }
+}
+
+void Watch::on_ev_event(sim::QpId id, const path::EvSet::Event& e) {
+  ++ev_transitions_[index(e.from)][index(e.to)][index(e.cause)];
+  const bool known = std::any_of(std::begin(kTransitions), std::end(kTransitions), [&](const Transition& t) {
+    return t.from == e.from && t.to == e.to && t.cause == e.cause;
+  });
+  if (!known)
+    violate(id, std::string("EV went from ") + kStates[index(e.from)] + " to " + kStates[index(e.to)] +
+                    " by " + kCauses[index(e.cause)] + " (5.5)");
+}
+
+Watch::Plane Watch::state_of(sim::QpId id, std::uint8_t plane) const {
+  const path::EvSet& evs = sim_.qp(id).ev_set();
+  if (!sim_.network().host_port_up(sim_.host_of(id), plane)) return Plane::kOwnPort;
+  if ((evs.silent_planes() >> plane & 1U) != 0) return Plane::kSilent;
+  return evs.port_usable(plane) ? Plane::kUp : Plane::kPeersPort;
+}
+
+void Watch::look() {
+  for (sim::QpId id = 0; id < senders_.size(); ++id) {
+    for (std::uint8_t p = 0; p < s_.clos.planes; ++p) {
+      const Plane now = state_of(id, p);
+      const Plane before = std::exchange(senders_[id].planes[p], now);
+      if (now != before) ++plane_transitions_[index(before)][index(now)];
+    }
+    const std::uint32_t all = (1U << s_.clos.planes) - 1;
+    if (s_.kind != Kind::kHostPort && (sim_.qp(id).ev_set().silent_planes() & all) == all)
+      violate(id, "gave up its last plane (D9)");
+  }
+}
+
+void Watch::count(Coverage& out) const {
+  for (const Transition& t : kTransitions)
+    out.add(std::string("EV: ") + kStates[index(t.from)] + " to " + kStates[index(t.to)] + " by " +
+                kCauses[index(t.cause)],
+            ev_transitions_[index(t.from)][index(t.to)][index(t.cause)]);
+  for (const Plane p : {Plane::kSilent, Plane::kOwnPort, Plane::kPeersPort}) {
+    std::uint64_t down = 0;
+    std::uint64_t up = 0;
+    for (std::size_t other = 0; other < 4; ++other) {
+      if (other == index(p)) continue;
+      down += plane_transitions_[other][index(p)];
+      up += plane_transitions_[index(p)][other];
+    }
+    out.add(std::string("plane: to ") + kPlanes[index(p)], down);
+    out.add(std::string("plane: from ") + kPlanes[index(p)], up);
+  }
+  std::uint64_t wrapped = 0;
+  constexpr std::int64_t kWrapNs = 65536 * 128;
+  for (const Sender& s : senders_)
+    wrapped += !s.first_data.is_never() && s.first_data.ns / kWrapNs != s.last_data.ns / kWrapNs ? 1 : 0;
+  out.add("wrap: timestamp", wrapped);
+}
+
+}  // namespace mrc::fault
