@@ -7,27 +7,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "demo_page.h"
-#include "ethdev/eal.h"
 
 namespace mrc::endpoint {
 namespace {
-
-class Environment : public ::testing::Environment {
- public:
-  void SetUp() override {
-    auto started = ethdev::Eal::init(ethdev::EalConfig::for_tests(1));
-    if (!started) FAIL() << started.error().message;
-    eal_.emplace(*std::move(started));
-  }
-  void TearDown() override { eal_.reset(); }
-
- private:
-  std::optional<ethdev::Eal> eal_;
-};
-const auto* const environment = ::testing::AddGlobalTestEnvironment(new Environment);
 
 DemoReport run(const DemoOptions& o) {
   auto r = run_demo(o);

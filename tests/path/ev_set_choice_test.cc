@@ -15,10 +15,6 @@ namespace mrc::path {
 namespace {
 
 using wire::EvMark;
-constexpr Time at_us(std::int64_t us) {
-  return Time{} + microseconds(us);
-}
-constexpr std::uint32_t kAll = ~0U;
 
 std::vector<EvIndex> choose_n(EvSet& set, std::size_t n, std::uint32_t ports = kAll) {
   std::vector<EvIndex> out;

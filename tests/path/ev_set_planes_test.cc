@@ -14,10 +14,6 @@ namespace mrc::path {
 namespace {
 
 using wire::EvMark;
-constexpr std::uint32_t kAll = ~0U;
-constexpr Time at_us(std::int64_t us) {
-  return Time{} + microseconds(us);
-}
 
 /// 16 EVs on 4 planes: EV i on plane i % 4. Base RTT 10 us.
 EvSet four_planes(EvSetConfig config = {}) {

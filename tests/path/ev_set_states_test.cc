@@ -13,9 +13,6 @@ namespace mrc::path {
 namespace {
 
 using wire::EvMark;
-constexpr Time at_us(std::int64_t us) {
-  return Time{} + microseconds(us);
-}
 constexpr EvIndex kEv = 3;
 
 void put_in(EvSet& set, EvState state, Time now) {

@@ -8,13 +8,12 @@
 #include <set>
 #include <string>
 
+#include "tables.h"
+
 namespace mrc::path {
 namespace {
 
 using Picks = std::vector<EvIndex>;
-constexpr Time at_us(std::int64_t us) {
-  return Time{} + microseconds(us);
-}
 
 Picks pick(auto& policy, int n, Time now = at_us(1)) {
   Picks out;

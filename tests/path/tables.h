@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small EV tables for the tests of this directory.
+// Small EV tables and other shorthand of the tests of this directory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,9 +7,16 @@
 #include <memory>
 #include <vector>
 
+#include "base/time.h"
 #include "path/ev_table.h"
 
 namespace mrc::path {
+
+inline constexpr std::uint32_t kAll = ~0U;  ///< every port is free
+
+constexpr Time at_us(std::int64_t us) {
+  return Time{} + microseconds(us);
+}
 
 /// A value whose first bytes are `bytes`.
 inline EvValue value_of(std::initializer_list<int> bytes) {

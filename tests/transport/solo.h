@@ -10,6 +10,12 @@
 
 namespace mrc::transport::test {
 
+inline PairConfig with_mtu(std::uint16_t mtu) {
+  PairConfig config;
+  config.attr.path_mtu = mtu;
+  return config;
+}
+
 /// A requestor whose peer is played by the test.
 class Sender {
  public:

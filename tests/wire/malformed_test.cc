@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "every_body.h"
 #include "wire/decode.h"
 #include "wire_testing.h"
 
@@ -27,24 +28,7 @@ DropReason decode_all(std::span<const std::uint8_t> bytes, std::uint32_t total) 
   }
   EXPECT_LE(f.body_end + (f.has_icrc ? 4 : 0), std::max<std::size_t>(total, bytes.size()));
   EXPECT_LE(f.body_offset, f.body_end);
-  WriteView w;
-  if (decode_write(in, f, w) == DropReason::kNone) {
-    EXPECT_LE(w.payload_bytes, f.body_bytes());
-  }
-  TrimmedView t;
-  SackView s;
-  NackView n;
-  AckView a;
-  ProbeView p;
-  EndpointRequestView q;
-  EndpointResponseView e;
-  (void)decode_trimmed(in, f, t);
-  (void)decode_sack(in, f, s);
-  (void)decode_nack(in, f, n);
-  (void)decode_ack(in, f, a);
-  (void)decode_probe(in, f, p);
-  (void)decode_endpoint_request(in, f, q);
-  (void)decode_endpoint_response(in, f, e);
+  EXPECT_TRUE(testing::decode_every_body(in, f));
   if (f.trim != Trim::kNone) return DropReason::kNone;
   const std::span<const std::uint8_t> chain[] = {in, {}};
   const IcrcCheck whole = check_icrc(in, f);

@@ -4,6 +4,7 @@
 // packet.
 #include <cstdlib>
 
+#include "../../wire/every_body.h"
 #include "wire/decode.h"
 #include "wire/icrc.h"
 
@@ -26,27 +27,6 @@ DropReason decode_start(std::uint8_t kind, Span packet, std::uint32_t total, con
     default:
       return decode_from_bth(packet, options, f);
   }
-}
-
-/// Every body decoder, whatever the opcode: the host's dispatch is not what keeps them safe.
-void decode_bodies(Span packet, const FrameView& f) {
-  WriteView w;
-  if (decode_write(packet, f, w) == DropReason::kNone)
-    require(w.payload_bytes + w.pad_bytes <= f.body_bytes());
-  TrimmedView t;
-  SackView s;
-  NackView n;
-  AckView a;
-  ProbeView p;
-  EndpointRequestView q;
-  EndpointResponseView r;
-  (void)decode_trimmed(packet, f, t);
-  (void)decode_sack(packet, f, s);
-  (void)decode_nack(packet, f, n);
-  (void)decode_ack(packet, f, a);
-  (void)decode_probe(packet, f, p);
-  (void)decode_endpoint_request(packet, f, q);
-  (void)decode_endpoint_response(packet, f, r);
 }
 
 void check_icrcs(Span packet, const FrameView& f) {
@@ -74,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require(f.body_offset <= packet.size() && f.body_offset <= f.body_end && f.body_end <= total);
   require(f.has_icrc == (f.trim == Trim::kNone && (data[0] & 3) < 2));
-  decode_bodies(packet, f);
+  require(testing::decode_every_body(packet, f));
   if (f.has_icrc) check_icrcs(packet, f);
   return 0;
 }
