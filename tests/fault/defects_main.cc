@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMostRuns = 2000;
 constexpr std::size_t kAtLeast = 20;
+/// EV Probes are endpoint operations, which the simulator does not carry; tests/property finds this one.
+constexpr Defect kNotHere = Defect::kKeepReverseEv;
 
 bool find(Defect defect, unsigned jobs) {
   active_defect = defect;
@@ -46,6 +48,7 @@ int all(const char* only, unsigned jobs) {
   std::size_t tried = 0;
   for (std::size_t i = 1; i < static_cast<std::size_t>(Defect::kCount); ++i) {
     const auto defect = static_cast<Defect>(i);
+    if (defect == kNotHere) continue;
     if (only != nullptr && std::strcmp(only, name_of(defect)) != 0) continue;
     ++tried;
     found += find(defect, jobs) ? 1 : 0;
