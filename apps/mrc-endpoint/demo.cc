@@ -169,7 +169,8 @@ Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director, Li
     if (auto r = traffic.step(); !r) return r;
     world.poll();
     const Time now = world.now();
-    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), now);
+    director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), *world.worker(1).qp(world.qpn(1)),
+                  now);
     if (samples != nullptr) samples->poll(now, &traffic.latency());
     const double progress = traffic.progress();
     if (progress != last_progress) {
@@ -224,6 +225,7 @@ Result<DemoReport> run_demo(const DemoOptions& o) {
   r.first_bad = traffic.received().first_bad();
   r.death = story.story();
   r.longest_absence = story.longest_absence();
+  r.absent = story.absent();
   if (r.samples) {
     r.samples->end_phase(world.now(), traffic.latency());
     mark_story(r, *r.samples);

@@ -13,6 +13,7 @@
 #include "demo_story.h"
 #include "exit_code.h"
 #include "live_sampler.h"
+#include "nic/stats.h"
 #include "report/rates.h"
 
 namespace mrc::endpoint {

@@ -61,7 +61,8 @@ constexpr const char* name_of(Defect d) {
                                     "the last plane goes down",
                                     "ignore the peer's ports",
                                     "shrinking refuses",
-                                    "no flush with the plane"};
+                                    "no flush with the plane",
+                                    "keep a reverse EV"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Defect::kCount));
   return kNames[static_cast<std::size_t>(d)];
 }

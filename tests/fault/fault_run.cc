@@ -14,9 +14,9 @@ namespace {
 
 constexpr auto kSuccess = transport::WcStatus::kSuccess;
 constexpr Duration kSlice = milliseconds(1);
-constexpr Duration kMostTime = seconds(4);     ///< virtual; the longest back-off is far below
-constexpr Duration kSettle = milliseconds(4);  ///< as long as a QP asks a peer that is gone (D7)
-constexpr std::uint64_t kTurns = 16;           ///< of the loop, between two looks at the states
+constexpr Duration kMostTime = seconds(4);      ///< virtual; the longest back-off is far below
+constexpr Duration kSettle = milliseconds(20);  ///< longer than a QP asks a peer that is gone (D7)
+constexpr std::uint64_t kTurns = 16;            ///< of the loop, between two looks at the states
 
 /// The world of a scenario.
 class World {

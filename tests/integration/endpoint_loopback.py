@@ -45,6 +45,25 @@ def two_workers():
     print("ok: two workers an end")
 
 
+def congestion_control():
+    text = lib.run(0, *RUN, "-s", "256K", "-n", 200, "-q", 2, "--cc", "nscc", "--base-rtt-us", 1000, "--set", "fabric.delay_us=500",
+                   "--set", "fabric.link_gbps=0.05", "--json", lib.path("n.json"))
+    result = lib.load_result("n.json")
+    check(any("nscc for 1.6 Gb/s and a base RTT of 1000.0 us: window up to 300000 bytes" in line for line in result["effective"]), text)
+    controllers = result["phases"][0]["controllers"]
+    check(len(controllers) == 1 and controllers[0]["kind"] == "nscc" and controllers[0]["qps"] == 2, controllers)
+    c = controllers[0]
+    check(0 < c["cwnd_min_bytes"] <= c["cwnd_median_bytes"] <= c["cwnd_max_bytes"] <= 300000 and c["acks"] > 1000, c)
+    check(c["active_ns"] > c["ready_ns"] > 0, f"100 MiB through a window of 300 kB, yet it was never closed: {c}")
+    check("cwnd min" in text, text)
+    off = lib.run(0, *RUN, "-s", "256K", "-n", 50, "--cc", "off", "--json", lib.path("o.json"))
+    c = lib.load_result("o.json")["phases"][0]["controllers"][0]
+    check(c["kind"] == "off" and c["active_ns"] == 0 and "cwnd_min_bytes" not in c, off)
+    text = lib.run(2, *RUN, "-s", 64, "-n", 10, "--cc", "nscc")
+    check("cc.rate_gbps: nscc needs the rate of all planes together" in text, text)
+    print("ok: nscc, shared by two QPs, off, and a rate that nobody knows")
+
+
 def capture():
     file = pathlib.Path(lib.path("c.pcapng"))
     lib.run(0, *RUN, "-s", 4096, "-n", 20, "--capture", file)
@@ -97,4 +116,4 @@ def mistakes():
     print("ok: mistakes are answered with code 2, what and where")
 
 
-lib.run_cases(loss_is_repaired, rings_and_options, two_workers, capture, eal_arguments, interrupted, mistakes)
+lib.run_cases(loss_is_repaired, rings_and_options, two_workers, congestion_control, capture, eal_arguments, interrupted, mistakes)
