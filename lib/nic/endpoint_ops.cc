@@ -15,17 +15,15 @@ namespace {
 
 using wire::DropReason;
 
-/// The way back: everything of the request's addressing turned round, entropy kept (C30).
-Result<wire::HeaderTemplate> reply_path(const WorkerCore& w, std::span<const std::uint8_t> frame,
-                                        const wire::FrameView& f) {
+/// The way back: everything of the request's addressing turned round, entropy kept (C30). The tags are those
+/// of our plane: a driver that was given a stripped tag puts it back with a TPID of its own choice.
+Result<wire::HeaderTemplate> reply_path(const WorkerCore& w, std::size_t plane,
+                                        std::span<const std::uint8_t> frame, const wire::FrameView& f) {
   wire::PathAddress a;
   std::memcpy(a.dst_mac.bytes.data(), frame.data() + 6, 6);
   std::memcpy(a.src_mac.bytes.data(), frame.data(), 6);
-  a.vlan_tags = f.vlan_tags;
-  for (std::size_t i = 0; i < f.vlan_tags; ++i) {
-    const std::uint8_t* tag = frame.data() + 12 + 4 * i;
-    a.vlans[i] = {wire::load_be16(tag), wire::load_be16(tag + 2)};
-  }
+  a.vlans = w.nic.config.planes[plane].vlans;
+  a.vlan_tags = w.nic.config.planes[plane].vlan_tags;
   a.src_ip.v6 = a.dst_ip.v6 = f.ipv6;
   const std::uint8_t* ip = frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12);
   const std::size_t bytes = f.ipv6 ? 16 : 4;
@@ -226,7 +224,7 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
     return DropReason::kControlShare;
   if (f.encapsulated && ev == nullptr) return DropReason::kEncapsulation;
   const Result<wire::HeaderTemplate> path =
-      link != nullptr ? link->templates[plane] : reply_path(w, frame, f);
+      link != nullptr ? link->templates[plane] : reply_path(w, plane, frame, f);
   if (!path) return DropReason::kEncapsulation;
   if (w.ports[plane].stage.control_room() == 0) return DropReason::kControlShare;
   rte_mbuf* m = take_control_mbuf(w);
