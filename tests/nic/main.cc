@@ -13,8 +13,8 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   cpu_set_t cpus;
   sched_getaffinity(0, sizeof(cpus), &cpus);
-  std::array<std::string, 9> args{"nic_test", "--no-huge", "--no-pci",       "-m",           "1024",
-                                  "-l",       "0",         "--no-telemetry", "--log-level=3"};
+  std::array<std::string, 10> args{"nic_test", "--no-huge", "--no-pci", "--no-shconf",    "-m",
+                                   "1024",     "-l",        "0",        "--no-telemetry", "--log-level=3"};
   std::array<char*, args.size()> argv_eal{};
   for (std::size_t i = 0; i < args.size(); ++i) argv_eal[i] = args[i].data();
   if (rte_eal_init(static_cast<int>(args.size()), argv_eal.data()) < 0) {
