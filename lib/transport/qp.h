@@ -87,7 +87,10 @@ class Qp {
   void on_sack(const wire::SackView& sack, const wire::RxMeta& meta);
   void on_nack(const wire::NackView& nack, const wire::RxMeta& meta);
   void on_ack(const wire::AckView& ack, const wire::RxMeta& meta);
-  void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta) { responder_.on_probe(probe, meta); }
+  void on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta) {
+    reverse_.asked(meta.arrival);
+    responder_.on_probe(probe, meta);
+  }
   /// The Endpoint Response to an EV Probe of this QP, with the request id that next_control gave it (D19).
   void on_ev_probe_answer(const wire::EndpointResponseView& response, Time now) {
     reverse_.on_answer(response.request_id, now);

@@ -12,10 +12,10 @@
 
 namespace mrc::transport {
 
-/// While Writes arrive, one probe a base RTT, on the reverse EV of one plane after the other; planes on which
-/// our own data is known to arrive need none. Two on one plane without an answer: the next EV of that plane
-/// serves. The host carries the requests to its peer's endpoint (dqp 2) and brings the responses back.
-/// Thread rule: as Qp. Nothing happens unless QpPolicy::reverse_probes is set.
+/// While Writes or Reliability Probes arrive, one probe a base RTT, on the reverse EV of one plane after the
+/// other; planes on which our own data is known to arrive need none. Two on one plane without an answer: the
+/// next EV of that plane serves. The host carries the requests to its peer's endpoint (dqp 2) and brings the
+/// responses back. Thread rule: as Qp. Nothing happens unless QpPolicy::reverse_probes is set.
 class ReverseProbes {
  public:
   explicit ReverseProbes(QpContext& context);
@@ -26,6 +26,11 @@ class ReverseProbes {
     if (armed_ || ++heard_ < ctx_.policy.reverse_probe_writes) [[likely]]
       return;
     arm(now);
+  }
+  /// A Reliability Probe arrived. The peer asks because it lacks our answers, and may send few Writes or none
+  /// until it has them: this one does not wait for more.
+  void asked(Time now) {
+    if (!armed_) arm(now);
   }
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] Time deadline() const { return due_; }

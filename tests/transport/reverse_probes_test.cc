@@ -43,6 +43,10 @@ struct Listener {
         r.write(r.only(static_cast<std::int32_t>(written)), static_cast<std::uint8_t>(written % planes));
         ++written;
       }
+      if (asked.ns != 0 && r.now >= next_question) {
+        next_question = r.now + asked;
+        r.qp.on_probe({}, r.meta(static_cast<std::uint8_t>(questions++ % planes)));
+      }
       if (r.qp.wake().deadline <= r.now) r.qp.on_timer(r.now);
       if (r.qp.wake().control_ready) take(r.control(up_mask));
     }
@@ -73,6 +77,9 @@ struct Listener {
   std::size_t planes;
   std::uint32_t written = 0;
   Time next_write;
+  Duration asked{};  ///< a Reliability Probe of the peer every so often; 0: none
+  std::uint32_t questions = 0;
+  Time next_question;
   std::uint32_t up_mask = 0xF;
   bool mute = false;
   double loss = 0;
@@ -116,6 +123,32 @@ TEST(ReverseProbes, OnlyWhilePacketsArrive) {
   EXPECT_TRUE(l.r.qp.wake().deadline.is_never());
   l.run(milliseconds(1));
   EXPECT_GT(l.probes.size(), before + 50);
+}
+
+// All ways back are dead: the peer hears nothing, so that it sends next to no Writes and asks instead.
+TEST(ReverseProbes, WhatThePeerAsksKeepsThemGoing) {
+  Listener l(probing());
+  l.run(microseconds(200));
+  std::array<path::EvIndex, 4> was{};
+  for (std::uint8_t port = 0; port < 4; ++port) l.dead.insert(was[port] = l.reverse(port));
+  l.asked = kBase * 4;
+  l.run(kBase * 80, Duration{});
+  for (std::uint8_t port = 0; port < 4; ++port) EXPECT_NE(l.reverse(port), was[port]);
+  const std::size_t before = l.probes.size();
+  l.run(kBase * 400, Duration{});
+  EXPECT_GE(l.probes.size(), before + 90) << "one a question";
+  EXPECT_LE(l.probes.size(), before + 101);
+  l.asked = Duration{};
+  l.run(kBase * 400, Duration{});
+  EXPECT_LE(l.probes.size(), before + 102) << "nobody asks any more";
+}
+
+TEST(ReverseProbes, QuestionsDoNotMakeThemMoreThanOneABaseRtt) {
+  Listener l(probing());
+  l.asked = microseconds(1);
+  l.run(milliseconds(2), Duration{});
+  EXPECT_GE(l.probes.size(), 190U);
+  for (std::size_t i = 1; i < l.probes.size(); ++i) EXPECT_GE(l.probes[i].sent - l.probes[i - 1].sent, kBase);
 }
 
 TEST(ReverseProbes, FewerThanWhatTheyProtect) {
