@@ -48,6 +48,10 @@ const char* word(sim::TraceEvent::What what) {
   return "?";
 }
 
+const char* word(wire::EndpointOp op) {
+  return op == wire::EndpointOp::kEvProbe ? "ev probe" : "port status";
+}
+
 // One line a packet and event: time, what, QPs, what it is, EV and plane, and why it ended.
 void write_trace(std::ostream& out, const sim::TraceEvent& e) {
   const bool data = e.token->is_data;
@@ -64,10 +68,12 @@ void write_trace(std::ostream& out, const sim::TraceEvent& e) {
     fmt::print(out, "nack psn {} reason {:#04x}", c.nack.nack_psn.value(), static_cast<int>(c.nack.reason));
   } else if (c.opcode == wire::Opcode::kAck) {
     fmt::print(out, "ack psn {} syndrome {:#04x}", c.ack.psn.value(), c.ack.syndrome);
-  } else if (c.opcode != wire::Opcode::kProbe) {
-    fmt::print(out, "port status");
-  } else {
+  } else if (c.opcode == wire::Opcode::kProbe) {
     fmt::print(out, "probe id {} ev {}", c.probe.probe_id, c.ev);
+  } else if (c.opcode == wire::Opcode::kEndpointRequest) {
+    fmt::print(out, "{} id {}", word(c.request.op), c.request.request_id);
+  } else {
+    fmt::print(out, "{} answer id {}", word(c.response.op), c.response.request_id);
   }
   fmt::print(out, "{}{}{}{}\n", e.packet->ce ? " ce" : "", e.packet->trimmed() ? " trimmed" : "",
              e.what == sim::TraceEvent::What::kDropped ? " because " : "",

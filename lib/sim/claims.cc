@@ -24,6 +24,12 @@ double tail_over_ideal(const World&, const Outcome& o) {
   return o.tail_over_ideal();
 }
 
+// Flows that never complete last as long as the run.
+double tail_with_failures(const World&, const Outcome& o) {
+  const bool all = o.completed == o.flows.size();
+  return all ? o.tail_over_ideal() : static_cast<double>(o.end_ns) / static_cast<double>(o.ideal_ns);
+}
+
 // The fullest of the core's queue classes, against the depth from which marks begin.
 double core_p99_over_mark(const World& world, const Outcome& o) {
   std::uint64_t most = 0;
@@ -180,6 +186,14 @@ std::vector<Claim> claims() {
        {},
        {{"queues.trim", "false"}},
        false_bad},
+      {"17 reverse",
+       "tail / ideal while a quarter of the ways back is dead",
+       "claim-17-reverse.yaml",
+       true,
+       1.5,
+       {},
+       {{"qp.reverse_probes", "false"}},
+       tail_with_failures},
   };
 }
 
@@ -225,7 +239,7 @@ void judge(const Claim& claim, ClaimResult& r) {
 }
 
 std::string claims_header() {
-  return fmt::format("{:<16} {:<50} {:>12} {:>26} {:>26}\n", "claim", "number", "limit",
+  return fmt::format("{:<16} {:<56} {:>12} {:>26} {:>26}\n", "claim", "number", "limit",
                      "with: median (min..max)", "control: median (min..max)");
 }
 
@@ -235,7 +249,7 @@ std::string claim_line(const Claim& claim, const ClaimResult& r) {
     const auto [lo, hi] = std::minmax_element(v.begin(), v.end());
     return fmt::format("{:.3f} ({:.3f}..{:.3f})", median, *lo, *hi);
   };
-  return fmt::format("{:<16} {:<50} {:>12} {:>26} {:>26}{}\n", claim.name, claim.what,
+  return fmt::format("{:<16} {:<56} {:>12} {:>26} {:>26}{}\n", claim.name, claim.what,
                      fmt::format("{} {:.3f}", claim.at_most ? "<=" : ">=", claim.limit),
                      text(r.with, r.median_with()), text(r.without, r.median_without()),
                      r.failures.empty() ? "" : "  FAIL: " + fmt::format("{}", fmt::join(r.failures, "; ")));

@@ -184,7 +184,7 @@ void Simulation::deliver(const fabric::Outcome& outcome) {
     deliver_data(to, token, meta);
   } else if (token.control.opcode == wire::Opcode::kEndpointRequest ||
              token.control.opcode == wire::Opcode::kEndpointResponse) {
-    deliver_endpoint(node, token.control, meta);
+    deliver_endpoint(to, token.control, meta);
   } else {
     deliver_control(node, token.control, meta);
   }

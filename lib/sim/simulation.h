@@ -163,14 +163,20 @@ class Simulation {
     std::vector<std::uint32_t> fault_losses;  ///< by EV, since its last verdict
     std::vector<std::uint8_t> hit;            ///< by EV: a data packet was lost to a fault on it
   };
+  /// To an Endpoint Request: goes back as the request came.
+  struct EndpointAnswer {
+    wire::EndpointResponseView response;
+    QpId via = 0;  ///< where the request arrived: its peer asked
+    std::uint8_t plane = 0;
+    std::uint32_t entropy = 0;  ///< of the request
+  };
   /// What a host keeps of each host it has QPs with: port status both ways (D19).
   struct Peer {
     HostId host = 0;
     QpId via = 0;  ///< a QP to it: its EVs carry what belongs to no QP
     transport::PortReport report;
     transport::PeerPorts ports;
-    std::deque<std::pair<std::uint8_t, wire::EndpointResponseView>>
-        answers;  ///< and the planes they go back on
+    std::deque<EndpointAnswer> answers;
   };
   struct Host {
     std::deque<QpId> tx;       ///< QPs that may have packets, round robin
@@ -225,11 +231,12 @@ class Simulation {
               fabric::Packet view);
 
   // simulation_endpoint.cc
-  void deliver_endpoint(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
+  void deliver_endpoint(QpId id, const transport::ControlDesc& d, const wire::RxMeta& meta);
   void add_peer(HostId host, HostId peer, QpId via);
   void report_ports(HostId host);
   bool pump_endpoint(HostId host, transport::PortCredits& credits);
-  void send_endpoint(const Peer& peer, std::uint8_t plane, const transport::ControlDesc& d);
+  void send_endpoint(QpId via, path::EvIndex ev, std::uint32_t entropy, std::uint8_t plane,
+                     const transport::ControlDesc& d);
   [[nodiscard]] static Time endpoint_deadline(const Host& host);
 
   // simulation_watch.cc: what is measured and what must hold

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What belongs to no QP: Port Status Updates between hosts, both ways (MRC 7.4.8, D19).
+// Endpoint operations: Port Status Updates between hosts, both ways (MRC 7.4.8, D19), and the answers to EV
+// Probes of QPs (MRC 7.4.7).
 #include <algorithm>
 
 #include "sim/simulation.h"
@@ -34,32 +35,35 @@ Time Simulation::endpoint_deadline(const Host& host) {
   return t;
 }
 
-// Answers first, then what is due to be told; one packet a call.
+// Answers first, then what is due to be told; one packet a call. An answer leaves as its request came,
+// entropy and plane: the peer has no other way in common with us.
 bool Simulation::pump_endpoint(HostId id, transport::PortCredits& credits) {
   for (Peer& peer : hosts_[id].peers) {
     transport::ControlDesc d;
     d.dscp = wire::DscpClass::kControl;
     if (!peer.answers.empty()) {
-      auto [plane, response] = peer.answers.front();
+      const EndpointAnswer answer = peer.answers.front();
       const std::uint32_t free = credits.free_mask();
-      if ((free >> plane & 1U) == 0) plane = static_cast<std::uint8_t>(__builtin_ctz(free));
+      const bool same = (free >> answer.plane & 1U) != 0;
+      const auto plane = same ? answer.plane : static_cast<std::uint8_t>(__builtin_ctz(free));
       peer.answers.pop_front();
       d.opcode = wire::Opcode::kEndpointResponse;
-      d.response = response;
-      send_endpoint(peer, plane, d);
+      d.response = answer.response;
+      send_endpoint(answer.via, path::kNoEv, answer.entropy, plane, d);
       return true;
     }
     std::uint8_t plane = 0;
     d.opcode = wire::Opcode::kEndpointRequest;
     if (!peer.report.next_request(now_, credits.free_mask(), d.request, plane)) continue;
-    send_endpoint(peer, plane, d);
+    const path::EvChoice choice = qps_[peer.via]->qp->ev_set().choose_for_control(1U << plane, plane);
+    send_endpoint(peer.via, choice.ev, 0, plane, d);
     return true;
   }
   return false;
 }
 
-void Simulation::send_endpoint(const Peer& peer, std::uint8_t plane, const transport::ControlDesc& d) {
-  const path::EvChoice choice = qps_[peer.via]->qp->ev_set().choose_for_control(1U << plane, plane);
+void Simulation::send_endpoint(QpId via, path::EvIndex ev, std::uint32_t entropy, std::uint8_t plane,
+                               const transport::ControlDesc& d) {
   const TokenId token = tokens_.acquire();
   tokens_[token].is_data = false;
   tokens_[token].control = d;
@@ -68,10 +72,11 @@ void Simulation::send_endpoint(const Peer& peer, std::uint8_t plane, const trans
   view.kind = fabric::Kind::kControl;
   view.dscp = d.dscp;
   ++counters_.control_sent;
-  inject(peer.via, choice.ev, 0, plane, token, view);
+  inject(via, ev, entropy, plane, token, view);
 }
 
-void Simulation::deliver_endpoint(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta) {
+void Simulation::deliver_endpoint(QpId id, const transport::ControlDesc& d, const wire::RxMeta& meta) {
+  Node& node = *qps_[id];
   Host& host = hosts_[node.host];
   const HostId from = qps_[node.peer]->host;
   const auto peer =
@@ -79,15 +84,18 @@ void Simulation::deliver_endpoint(Node& node, const transport::ControlDesc& d, c
   if (peer == host.peers.end()) return;
   mark_dirty(node.host);
   if (d.opcode == wire::Opcode::kEndpointResponse) {
-    peer->report.on_response(d.response);
+    if (d.response.op == wire::EndpointOp::kEvProbe)
+      node.qp->on_ev_probe_answer(d.response, now_);
+    else
+      peer->report.on_response(d.response);
     return;
   }
-  peer->answers.emplace_back(meta.port, transport::response_to(d.request));
-  if (!peer->ports.on_request(d.request, now_)) return;
-  for (const QpId id : host.qps) {
-    if (qps_[qps_[id]->peer]->host != from) continue;
-    qps_[id]->qp->on_peer_ports(peer->ports.planes_up(), now_);
-    after_events(id);
+  peer->answers.push_back({transport::response_to(d.request), id, meta.port, meta.entropy});
+  if (d.request.op == wire::EndpointOp::kEvProbe || !peer->ports.on_request(d.request, now_)) return;
+  for (const QpId other : host.qps) {
+    if (qps_[qps_[other]->peer]->host != from) continue;
+    qps_[other]->qp->on_peer_ports(peer->ports.planes_up(), now_);
+    after_events(other);
   }
 }
 

@@ -124,7 +124,8 @@ bool Simulation::pump_control(HostId id, transport::PortCredits& credits) {
       tokens_[token].is_data = false;
       fabric::Packet view;
       view.size_bytes = options_.sizes.control_bytes_of(d.opcode);
-      view.kind = d.opcode == wire::Opcode::kProbe ? fabric::Kind::kProbe : fabric::Kind::kControl;
+      const bool probe = d.opcode == wire::Opcode::kProbe || d.opcode == wire::Opcode::kEndpointRequest;
+      view.kind = probe ? fabric::Kind::kProbe : fabric::Kind::kControl;
       view.dscp = d.dscp;
       ++counters_.control_sent;
       inject(qp, d.ev, d.entropy, d.port, token, view);

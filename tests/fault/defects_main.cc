@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMostRuns = 2000;
 constexpr std::size_t kAtLeast = 20;
-/// EV Probes are endpoint operations, which the simulator does not carry; tests/property finds this one.
+/// The hosts of these runs ask for no EV Probes (QpPolicy::reverse_probes); tests/property finds this one.
 constexpr Defect kNotHere = Defect::kKeepReverseEv;
 
 bool find(Defect defect, unsigned jobs) {

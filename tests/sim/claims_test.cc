@@ -49,6 +49,10 @@ TEST(Claims, C12TrimmingTellsCongestionFromFailure) {
   expect_holds("12 trimming");
 }
 
+TEST(Claims, C17UpkeepOfTheReverseSetImprovesTheTail) {
+  expect_holds("17 reverse");
+}
+
 // Claim 3: a curve with its best point inside.
 TEST(Claims, C03TheBestNumberOfEvsLiesInside) {
   std::vector<double> medians;
