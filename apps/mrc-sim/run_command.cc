@@ -105,6 +105,8 @@ ExitCode run(const RunOptions& o) {
   }
   auto world = sim::World::create(*scenario, {.check_invariants = !o.no_invariants});
   if (!world) return usage(o.file + ": " + world.error().message);
+  if ((*world)->is_rc() && (!o.trace.empty() || !o.report.empty()))
+    return usage("--trace and --report show MRC's packets and EVs; transport rc has --json and the table");
   std::ofstream trace;
   if (!o.trace.empty()) {
     trace.open(o.trace);
@@ -120,11 +122,11 @@ ExitCode run(const RunOptions& o) {
   if (!o.report.empty()) sampler.emplace(**world);
   Progress progress(o.quiet);
   const auto total = static_cast<double>((*world)->total_bytes());
-  (*world)->sim().on_tick(kTurnsPerTick, [&](Time now) {
-    const double by_bytes = static_cast<double>((*world)->sim().placed_bytes()) / total;
+  (*world)->on_tick(kTurnsPerTick, [&](Time now) {
+    const double by_bytes = static_cast<double>((*world)->placed_bytes()) / total;
     const double by_time = static_cast<double>(now.ns) / 1e3 / scenario->run.until_us;
     progress.show(std::max(by_bytes, by_time), fmt::format("{:.3f} ms", static_cast<double>(now.ns) / 1e6),
-                  static_cast<double>((*world)->sim().network().counters().hops) / 1e6, "M hops/s");
+                  static_cast<double>((*world)->network().counters().hops) / 1e6, "M hops/s");
     return true;
   });
   const sim::RunEnd end = (*world)->run();

@@ -9,8 +9,6 @@ namespace mrc::fabric {
 
 namespace {
 
-constexpr std::uint32_t kHostCode = 0;
-
 std::uint32_t switch_code(const SwitchSpec& s) {
   return 1U + s.tier;
 }

@@ -43,6 +43,8 @@ enum class PlaneEncoding : std::uint8_t {
 
 /// uSIDs from here on mean something on one switch only: its adjacencies (uA).
 inline constexpr std::uint16_t kFirstLocalUsid = 0xE000;
+/// Tier code of hosts.
+inline constexpr std::uint32_t kHostCode = 0;
 
 /// A 16-bit uSID plan: plane (kInUsid), tier and index side by side. All but the widths is fixed:
 /// uN of a switch: tier code 1 + its tier, index its number in that tier and plane;

@@ -21,6 +21,11 @@ inline constexpr EvIndex kNoEv = 0xFFFF;
 /// How an EV is carried (MRC 9.1 - 9.3.5; section 5.1). kSrv6Srh is SRv6 with a second carrier in an SRH.
 enum class EvFormat : std::uint8_t { kUdp, kStev, kSrv6, kSrv6Srh };
 
+/// Whether packets carry the EV in a header of their own around the packet.
+constexpr bool is_srv6(EvFormat format) {
+  return format == EvFormat::kSrv6 || format == EvFormat::kSrv6Srh;
+}
+
 /// Where the halves of a 32-bit EV go (C7). One switch for placement and for reflection.
 using EvOrder = wire::EntropyOrder;
 

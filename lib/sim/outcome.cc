@@ -54,6 +54,21 @@ void collect_packets(const Simulation& sim, Outcome& o) {
     o.rtx_by_cause.emplace_back(kCauseNames[i], c.rtx_by_cause[i]);
 }
 
+// Names as far as they mean the same.
+void collect_packets(const RcSimulation& sim, Outcome& o) {
+  const RcCounters c = sim.total();
+  o.packets = {{"new", c.tx_new},
+               {"rtx", c.tx_rtx},
+               {"nack", c.tx_nak},
+               {"ack", c.tx_ack},
+               {"cnp", c.tx_cnp},
+               {"marked", c.rx_ce},
+               {"duplicate", c.rx_duplicate},
+               {"out_of_order", c.rx_out_of_order},
+               {"go_backs", c.go_backs},
+               {"timer_expiries", c.timeouts}};
+}
+
 void collect_evs(const World& world, Outcome& o) {
   const Simulation& sim = world.sim();
   path::EvSetCounters c;
@@ -90,8 +105,8 @@ void collect_evs(const World& world, Outcome& o) {
   o.ev.largest_pkts = used.back();
 }
 
-void collect_network(const World& world, Outcome& o) {
-  const Simulation& sim = world.sim();
+template <class Sim>
+void collect_network(const Sim& sim, const std::array<DepthHistogram, kQueueClasses>& depths, Outcome& o) {
   const fabric::Fabric& net = sim.network();
   const fabric::FabricCounters& f = net.counters();
   o.hops = f.hops;
@@ -108,7 +123,8 @@ void collect_network(const World& world, Outcome& o) {
   std::array<QueueOutcome, kQueueClasses> classes;
   for (fabric::LinkId id = 0; id < net.topology().links.size(); ++id) {
     const fabric::Link& link = net.link(id);
-    QueueOutcome& q = classes[static_cast<std::size_t>(sim.class_of(id))];
+    QueueOutcome& q =
+        classes[static_cast<std::size_t>(class_of_link(net.topology(), net.topology().links[id]))];
     ++q.links;
     q.max_bytes = std::max(q.max_bytes, link.counters.max_data_queue_bytes);
     q.ce_marked += link.counters.ce_marked;
@@ -123,7 +139,7 @@ void collect_network(const World& world, Outcome& o) {
   }
   for (std::size_t i = 0; i < kQueueClasses; ++i) {
     if (classes[i].links == 0) continue;
-    const DepthHistogram& d = sim.depths()[i];
+    const DepthHistogram& d = depths[i];
     classes[i].where = name(static_cast<QueueClass>(i));
     classes[i].samples = d.samples();
     classes[i].p50_bytes = d.percentile(50);
@@ -134,22 +150,21 @@ void collect_network(const World& world, Outcome& o) {
 }
 
 void collect_flows(const World& world, const RunEnd& end, Outcome& o) {
-  const Simulation& sim = world.sim();
   std::vector<std::int64_t> fct;
   Time first = Time::never();
   Time last{};
-  for (const Flow& flow : sim.flows()) {
-    const Connection& c = world.connection_of(flow.id);
-    const bool done = !flow.completed.is_never();
-    o.flows.push_back({c.src, c.dst, flow.bytes, flow.start.ns, done ? flow.completed.ns : -1, flow.failed});
-    first = earlier(first, flow.start);
-    last = later(last, done ? flow.completed : end.at);
+  for (const Message& m : world.messages()) {
+    const Connection& c = world.matrix().connections[m.connection];
+    const bool done = !m.completed.is_never();
+    o.flows.push_back({c.src, c.dst, m.bytes, m.start.ns, done ? m.completed.ns : -1, m.failed});
+    first = earlier(first, m.start);
+    last = later(last, done ? m.completed : end.at);
     if (!done) continue;
-    ++(flow.failed ? o.failed : o.completed);
-    if (!flow.failed) fct.push_back((flow.completed - flow.start).ns);
+    ++(m.failed ? o.failed : o.completed);
+    if (!m.failed) fct.push_back((m.completed - m.start).ns);
   }
   o.fct = spread_of(std::move(fct));
-  o.received_bytes = sim.placed_bytes();
+  o.received_bytes = world.placed_bytes();
   if (last > first)
     o.goodput_bps = static_cast<double>(o.received_bytes) * 8e9 / static_cast<double>((last - first).ns);
   if (world.rounds().size() < 2) return;
@@ -183,24 +198,10 @@ std::uint64_t Outcome::count(const Counts& of, std::string_view name) const {
   return 0;
 }
 
-Outcome collect(const World& world, const RunEnd& end, std::string name) {
-  const Simulation& sim = world.sim();
-  Outcome o;
-  o.scenario = std::move(name);
-  o.seed = world.scenario().seed;
-  o.hosts = world.scenario().network.hosts;
-  o.planes = world.scenario().network.planes;
-  o.qps = sim.qps();
-  o.base_rtt_ns = world.scenario().qp.policy.base_rtt.ns;
-  o.ideal_ns = world.ideal().ns;
-  o.end_ns = end.at.ns;
-  o.quiet = end.quiet;
-  o.violation = end.violation;
-  collect_flows(world, end, o);
-  collect_packets(sim, o);
-  collect_evs(world, o);
-  collect_network(world, o);
-  for (const FaultRecord& r : sim.faults().records()) {
+namespace {
+
+void collect_faults(const World& world, const FaultLog& log, Outcome& o) {
+  for (const FaultRecord& r : log.records()) {
     FaultOutcome f;
     f.where = world.fault_text(r.label);
     f.at_ns = r.at.ns;
@@ -211,7 +212,9 @@ Outcome collect(const World& world, const RunEnd& end, std::string name) {
     if (r.last_repair > r.at) f.last_repair_ns = (r.last_repair - r.at).ns;
     o.faults.push_back(f);
   }
-  const Series& series = sim.series();
+}
+
+void collect_series(const Series& series, Outcome& o) {
   o.series_step_ns = series.step().ns;
   o.series_bytes.resize(series.planes());
   for (std::uint32_t p = 0; p < series.planes(); ++p) {
@@ -219,6 +222,36 @@ Outcome collect(const World& world, const RunEnd& end, std::string name) {
       o.series_bytes[p].push_back(series.at(b, p));
       o.planes_out[p].received_bytes += series.at(b, p);
     }
+  }
+}
+
+}  // namespace
+
+Outcome collect(const World& world, const RunEnd& end, std::string name) {
+  Outcome o;
+  o.scenario = std::move(name);
+  o.transport = world.is_rc() ? "rc" : "mrc";
+  o.seed = world.scenario().seed;
+  o.hosts = world.scenario().network.hosts;
+  o.planes = world.scenario().network.planes;
+  o.base_rtt_ns = world.scenario().qp.policy.base_rtt.ns;
+  o.ideal_ns = world.ideal().ns;
+  o.end_ns = end.at.ns;
+  o.quiet = end.quiet;
+  o.violation = end.violation;
+  collect_flows(world, end, o);
+  const auto collect_from = [&](const auto& sim, const auto& depths) {
+    o.qps = sim.qps();
+    collect_packets(sim, o);
+    collect_network(sim, depths, o);
+    collect_faults(world, sim.faults(), o);
+    collect_series(sim.series(), o);
+  };
+  if (world.is_rc()) {
+    collect_from(world.rc(), world.rc().depths().histograms());
+  } else {
+    collect_from(world.sim(), world.sim().depths());
+    collect_evs(world, o);
   }
   return o;
 }

@@ -59,6 +59,7 @@ struct FaultOutcome {
 
 struct Outcome {
   std::string scenario;
+  std::string transport;  ///< "mrc", "rc"
   std::uint64_t seed = 0;
   std::uint32_t hosts = 0, planes = 0;
   std::size_t qps = 0;
@@ -72,9 +73,9 @@ struct Outcome {
   std::uint64_t received_bytes = 0;
   double goodput_bps = 0;  ///< payload placed from the first start to the last completion or the end
   Counts packets;          ///< new, rtx, sack, nack, ack ...
-  Counts rtx_by_cause;
-  Counts evs;      ///< verdicts and states, all QPs
-  Counts network;  ///< injected, delivered, dropped by reason, in flight
+  Counts rtx_by_cause;     ///< empty for the baseline, as are the next and `ev`
+  Counts evs;              ///< verdicts and states, all QPs
+  Counts network;          ///< injected, delivered, dropped by reason, in flight
   std::uint64_t hops = 0;
   std::vector<QueueOutcome> queues;
   std::vector<PlaneOutcome> planes_out;

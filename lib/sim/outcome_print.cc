@@ -53,6 +53,7 @@ std::string to_json(const Outcome& o, bool flows, bool series) {
   Json j;
   j["schema"] = kOutcomeSchema;
   j["scenario"] = o.scenario;
+  j["transport"] = o.transport;
   j["seed"] = o.seed;
   j["pass"] = o.pass();
   j["violation"] = o.violation;
@@ -113,8 +114,8 @@ std::string to_json(const Outcome& o, bool flows, bool series) {
 std::string to_table(const Outcome& o) {
   std::string out;
   const auto to = std::back_inserter(out);
-  fmt::format_to(to, "{}  seed {}  {} hosts  {} planes  {} QPs  base RTT {} us\n", o.scenario, o.seed,
-                 o.hosts, o.planes, o.qps, us(o.base_rtt_ns));
+  fmt::format_to(to, "{}  {}  seed {}  {} hosts  {} planes  {} QPs  base RTT {} us\n", o.scenario,
+                 o.transport, o.seed, o.hosts, o.planes, o.qps, us(o.base_rtt_ns));
   fmt::format_to(to, "flows       {} completed, {} failed, {} open; ended at {} us\n", o.completed, o.failed,
                  o.flows.size() - o.completed - o.failed, us(o.end_ns));
   if (o.fct.samples != 0)
@@ -128,8 +129,8 @@ std::string to_table(const Outcome& o) {
   fmt::format_to(to, "goodput     {:.2f} Gb/s over all hosts, {} bytes\n", o.goodput_bps / 1e9,
                  o.received_bytes);
   counts_line(out, "packets", o.packets);
-  counts_line(out, "rtx by", o.rtx_by_cause);
-  counts_line(out, "EVs", o.evs);
+  if (!o.rtx_by_cause.empty()) counts_line(out, "rtx by", o.rtx_by_cause);
+  if (!o.evs.empty()) counts_line(out, "EVs", o.evs);
   counts_line(out, "network", o.network);
   fmt::format_to(to, "{:<10} {:>7} {:>11} {:>11} {:>11} {:>9} {:>9} {:>9}\n", "queue", "links", "p50 B",
                  "p99 B", "max B", "marked", "trimmed", "dropped");

@@ -18,7 +18,10 @@ constexpr std::size_t kOutcomeBatch = 64;
 }  // namespace
 
 RcSimulation::RcSimulation(std::unique_ptr<fabric::Fabric> fabric, const RcSimOptions& options)
-    : fabric_(std::move(fabric)), options_(options) {
+    : fabric_(std::move(fabric)),
+      options_(options),
+      depths_(fabric_->topology(), options.sample_interval),
+      series_(fabric_->topology().planes, options.series_step) {
   ports_.resize(std::size_t{fabric_->topology().hosts} * fabric_->topology().planes);
 }
 
@@ -55,6 +58,7 @@ FlowId RcSimulation::send(QpId qp, std::uint64_t bytes, Time at) {
   flow.source = (std::uint64_t{flow.id} + 1) << kFlowShift;
   flow.start = at;
   flows_.push_back(std::move(flow));
+  ++open_flows_;
   timers_.push(later(at, now_), kFlowTarget | flows_.back().id);
   return flows_.back().id;
 }
@@ -63,9 +67,14 @@ RunEnd RcSimulation::run(Time until) {
   std::array<fabric::Outcome, kOutcomeBatch> outcomes;
   for (;;) {
     const Time next = earlier(fabric_->next_event(), timers_.next());
-    if (next.is_never() && dirty_.empty()) return {now_, true, violation_};
+    // Timers of what is done are left in the heap; nobody waits for them.
+    const bool done = open_flows_ == 0 && fabric_->in_flight() == 0;
+    if ((next.is_never() || done) && dirty_.empty()) return {now_, true, violation_};
     if (next > until && dirty_.empty()) return {now_, false, violation_};
-    if (dirty_.empty()) now_ = later(now_, next);
+    if (dirty_.empty()) {
+      depths_.sample(*fabric_, next, open_flows_ != 0);
+      now_ = later(now_, next);
+    }
     for (std::size_t n = outcomes.size(); n == outcomes.size();) {
       n = fabric_->advance(now_, outcomes);
       for (std::size_t i = 0; i < n; ++i) deliver(outcomes[i]);
@@ -79,7 +88,26 @@ RunEnd RcSimulation::run(Time until) {
       pump(port);
     }
     if (!violation_.empty()) return {now_, false, violation_};
+    if (tick_turns_ != 0 && ++turns_ % tick_turns_ == 0 && !tick_(now_)) return {now_, false, violation_};
   }
+}
+
+void RcSimulation::on_tick(std::uint64_t turns, std::function<bool(Time)> callback) {
+  tick_turns_ = turns;
+  tick_ = std::move(callback);
+}
+
+bool RcSimulation::conserves() const {
+  const std::uint64_t sent = counters_.data_sent + counters_.control_sent;
+  const std::uint64_t ended = counters_.delivered + counters_.corrupt_dropped + counters_.dropped;
+  return fabric_->conserves() &&
+         sent + fabric_->counters().duplicated == ended + counters_.refused + fabric_->in_flight();
+}
+
+std::string RcSimulation::check_at_rest() const {
+  if (open_flows_ != 0) return std::to_string(open_flows_) + " flows never ended: the run is stuck";
+  if (fabric_->in_flight() != 0) return "packets are left inside at rest";
+  return conserves() ? "" : "packets sent are not received + dropped + in flight";
 }
 
 void RcSimulation::on_time(std::uint32_t target) {
@@ -100,15 +128,19 @@ void RcSimulation::on_time(std::uint32_t target) {
 }
 
 void RcSimulation::deliver(const fabric::Outcome& outcome) {
-  const auto token = static_cast<std::uint32_t>(outcome.packet.handle);
-  const auto [id, p] = tokens_[token];
-  if (!outcome.shared) free_tokens_.push_back(token);
-  // A trimmed packet is a torso with a bad ICRC to RoCE.
-  if (!outcome.delivered() || outcome.packet.corrupted || outcome.packet.trimmed()) return;
+  const auto number = static_cast<std::uint32_t>(outcome.packet.handle);
+  const Token token = tokens_[number];
+  if (!outcome.shared) free_tokens_.push_back(number);
+  const bool corrupted = outcome.packet.corrupted && !outcome.packet.trimmed();
+  ++(!outcome.delivered() ? counters_.dropped : corrupted ? counters_.corrupt_dropped : counters_.delivered);
+  if (!outcome.delivered() || corrupted) return note_loss(token, outcome);
+  if (outcome.packet.trimmed()) return;  // a torso with a bad ICRC to RoCE
+  const QpId id = token.qp;
+  const RcPacket& p = token.packet;
   Connection& c = qps_[id];
   switch (p.kind) {
     case RcKind::kData:
-      if (c.receiver.on_data(p, outcome.packet.ce, now_) == RcVerdict::kPlace) place(c, p);
+      if (c.receiver.on_data(p, outcome.packet.ce, now_) == RcVerdict::kPlace) place(id, p);
       break;
     case RcKind::kAck:
       c.sender.on_ack(p.seq, now_);
@@ -123,12 +155,22 @@ void RcSimulation::deliver(const fabric::Outcome& outcome) {
   after_events(id);
 }
 
+void RcSimulation::note_loss(const Token& token, const fabric::Outcome& outcome) {
+  if (!outcome.delivered() && !is_silent_loss(outcome.reason)) return;
+  faults_.catch_up(outcome.at);
+  if (token.packet.kind != RcKind::kData) return faults_.lost_other();
+  const bool received = token.packet.seq < qps_[token.qp].receiver.expected();
+  faults_.lost_data(token.sent, std::uint64_t{token.qp} << 32 | token.packet.seq, received);
+}
+
 // In order means: the payload's source address is the next of its flow.
-void RcSimulation::place(Connection& c, const RcPacket& p) {
+void RcSimulation::place(QpId id, const RcPacket& p) {
   Flow& flow = flows_[(p.source >> kFlowShift) - 1];
-  if (flow.qp != static_cast<QpId>(&c - qps_.data()) || p.source - flow.source != flow.placed_bytes)
-    violate("a payload arrived out of place");
+  if (flow.qp != id || p.source - flow.source != flow.placed_bytes) violate("a payload arrived out of place");
   flow.placed_bytes += p.payload_bytes;
+  placed_bytes_ += p.payload_bytes;
+  series_.add(now_, qps_[id].plane, p.payload_bytes);
+  faults_.received(now_, std::uint64_t{id} << 32 | p.seq);
   if (!p.last) return;
   if (flow.placed_bytes != flow.bytes) violate("a flow ended short of its bytes");
   if (flow_received_) flow_received_(Flow(flow));
@@ -138,6 +180,7 @@ void RcSimulation::after_events(QpId id) {
   const auto complete = [&](FlowId f, bool failed) {
     flows_[f].completed = now_;
     flows_[f].failed = failed;
+    --open_flows_;
     if (!failed && flows_[f].placed_bytes != flows_[f].bytes)
       violate("a flow completed before it was placed");
     if (flow_complete_) flow_complete_(Flow(flows_[f]));
@@ -240,7 +283,7 @@ void RcSimulation::inject(QpId id, bool from_receiver, const RcPacket& packet) {
   }
   const std::uint32_t token = free_tokens_.back();
   free_tokens_.pop_back();
-  tokens_[token] = {id, packet};
+  tokens_[token] = {id, now_, packet};
   const bool data = packet.kind == RcKind::kData;
   fabric::Packet view;
   view.handle = token;
@@ -255,7 +298,13 @@ void RcSimulation::inject(QpId id, bool from_receiver, const RcPacket& packet) {
   view.dscp = data ? wire::DscpClass::kNoTrim : wire::DscpClass::kControl;
   view.ect = data;
   const HostId from = from_receiver ? c.dst : c.src;
-  if (fabric_->inject(from, c.plane, view, now_) != fabric::DropReason::kNone) free_tokens_.push_back(token);
+  ++(data ? counters_.data_sent : counters_.control_sent);
+  const fabric::DropReason refused = fabric_->inject(from, c.plane, view, now_);
+  if (refused == fabric::DropReason::kNone) return;
+  ++counters_.refused;
+  if (refused == fabric::DropReason::kNoSlot)
+    violate("the fabric's packet memory is full: raise network.max_packets");
+  free_tokens_.push_back(token);
 }
 
 RcCounters RcSimulation::total() const {

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "fabric/fabric.h"
+#include "sim/queue_depths.h"
 #include "sim/rc_receiver.h"
 #include "sim/rc_sender.h"
 #include "sim/simulation.h"
@@ -29,7 +30,9 @@ struct RcSetup {
 
 struct RcSimOptions {
   std::uint64_t seed = 1;
-  SizeModel sizes = SizeModel::real(false);
+  SizeModel sizes = SizeModel::real();
+  Duration sample_interval{};  ///< of queue depths; 0: none
+  Duration series_step = microseconds(10);
 };
 
 /// A run; the shape of Simulation, so that a scenario may have either. One owner.
@@ -46,11 +49,25 @@ class RcSimulation {
   /// Called when the receiver has all bytes of a flow; may send more.
   void on_flow_received(std::function<void(const Flow&)> callback) { flow_received_ = std::move(callback); }
 
+  /// Called every `events` turns of the loop; false ends the run there.
+  void on_tick(std::uint64_t turns, std::function<bool(Time)> callback);
+  /// A fault begins at `at`: what is lost in silence from then on is its doing. In order of time.
+  void note_fault(Time at, std::uint32_t label) { faults_.expect(at, label); }
+
   /// Runs until nothing is left to do, `until`, or a violation.
   RunEnd run(Time until);
+  /// What must hold when the run is over: every flow ended, nothing inside, nothing lost. Empty when it does.
+  [[nodiscard]] std::string check_at_rest() const;
 
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] fabric::Fabric& network() { return *fabric_; }
+  [[nodiscard]] const fabric::Fabric& network() const { return *fabric_; }
+  /// Of the hosts; what MRC alone has is 0.
+  [[nodiscard]] const SimCounters& counters() const { return counters_; }
+  [[nodiscard]] std::uint64_t placed_bytes() const { return placed_bytes_; }
+  [[nodiscard]] const QueueDepths& depths() const { return depths_; }
+  [[nodiscard]] const Series& series() const { return series_; }
+  [[nodiscard]] const FaultLog& faults() const { return faults_; }
   [[nodiscard]] const std::vector<Flow>& flows() const { return flows_; }
   [[nodiscard]] std::size_t qps() const { return qps_.size(); }
   [[nodiscard]] RcSender& sender(QpId id) { return qps_[id].sender; }
@@ -82,6 +99,7 @@ class RcSimulation {
   };
   struct Token {
     QpId qp = 0;
+    Time sent;
     RcPacket packet;
   };
 
@@ -89,7 +107,9 @@ class RcSimulation {
     return host * fabric_->topology().planes + plane;
   }
   void deliver(const fabric::Outcome& outcome);
-  void place(Connection& c, const RcPacket& p);
+  void note_loss(const Token& token, const fabric::Outcome& outcome);
+  [[nodiscard]] bool conserves() const;
+  void place(QpId id, const RcPacket& p);
   void after_events(QpId id);
   void wake_stalled();
   void mark_dirty(std::uint32_t port);
@@ -112,6 +132,15 @@ class RcSimulation {
   TimerHeap timers_;
   std::function<void(const Flow&)> flow_complete_;
   std::function<void(const Flow&)> flow_received_;
+  std::function<bool(Time)> tick_;
+  std::uint64_t tick_turns_ = 0;
+  std::uint64_t turns_ = 0;
+  SimCounters counters_;
+  std::uint64_t placed_bytes_ = 0;
+  std::size_t open_flows_ = 0;
+  QueueDepths depths_;
+  Series series_;
+  FaultLog faults_;
   Time now_{1};
   std::string violation_;
 };

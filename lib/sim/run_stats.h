@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "fabric/packet.h"
 
 namespace mrc::sim {
 
@@ -69,6 +71,13 @@ class Series {
   std::vector<std::uint64_t> bytes_;
 };
 
+/// Lost to a fault of the network, as against want of room.
+constexpr bool is_silent_loss(fabric::DropReason reason) {
+  using fabric::DropReason;
+  return reason == DropReason::kLinkDown || reason == DropReason::kRandomLoss ||
+         reason == DropReason::kEvLoss || reason == DropReason::kBlackHole || reason == DropReason::kPortDown;
+}
+
 /// A fault and what it did. Losses by silence belong to the fault that began last.
 struct FaultRecord {
   Time at;
@@ -83,6 +92,12 @@ struct FaultRecord {
 /// All faults of a run. `key` names a PSN of a QP.
 class FaultLog {
  public:
+  /// One will begin at `at`; in order of time. catch_up() lets it.
+  void expect(Time at, std::uint32_t label) { expected_.push_back({at, label}); }
+  void catch_up(Time now) {
+    for (; next_expected_ < expected_.size() && expected_[next_expected_].first <= now; ++next_expected_)
+      begin(expected_[next_expected_].first, expected_[next_expected_].second);
+  }
   void begin(Time at, std::uint32_t label) {
     if (!records_.empty() && records_.back().at == at && records_.back().label == label) return;
     records_.push_back({});
@@ -107,6 +122,8 @@ class FaultLog {
   [[nodiscard]] const std::vector<FaultRecord>& records() const { return records_; }
 
  private:
+  std::vector<std::pair<Time, std::uint32_t>> expected_;
+  std::size_t next_expected_ = 0;
   std::vector<FaultRecord> records_;
   std::unordered_set<std::uint64_t> missing_;
 };

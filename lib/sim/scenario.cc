@@ -10,14 +10,10 @@
 #include "config/loader.h"
 #include "config/printer.h"
 #include "sim/scenario_schema.h"
-#include "sim/size_model.h"
+#include "wire/headers.h"
 
 namespace mrc::sim {
 namespace {
-
-SizeModel sizes_of(const NetworkScenario& n) {
-  return n.sizes == WireSizes::kHtsim ? SizeModel::htsim() : SizeModel::real(false);
-}
 
 double uplink_gbps(const NetworkScenario& n) {
   return n.uplink_gbps > 0 ? n.uplink_gbps : n.link_gbps;
@@ -28,7 +24,7 @@ std::uint32_t full_packet_bytes(const Scenario& s) {
   d.opcode = wire::Opcode::kWriteMiddle;
   d.payload_bytes = s.qp.attr.path_mtu;
   d.ts = s.qp.policy.use_timestamps;
-  return sizes_of(s.network).data_bytes(d);
+  return sizes_of(s).data_bytes(d);
 }
 
 Result<void> check_network(const Scenario& s) {
@@ -104,6 +100,8 @@ Result<void> check_faults(const Scenario& s) {
     };
     if (f.kind == FaultKind::kBlackHole && f.place != FaultPlace::kSwitch)
       return bad("place", "a black hole is a switch");
+    if (f.place == FaultPlace::kEv && s.transport == TransportKind::kRc)
+      return bad("place", "the baseline has no EVs; take uplink or switch");
     if (f.place == FaultPlace::kEv && f.kind != FaultKind::kLoss)
       return bad("kind", "an EV can only have loss");
     if (f.times > 1 && (f.for_us <= 0 || f.period_us <= f.for_us))
@@ -143,6 +141,14 @@ void fill_queues(Scenario& s) {
 
 }  // namespace
 
+SizeModel sizes_of(const Scenario& s) {
+  if (s.network.sizes == WireSizes::kHtsim) return SizeModel::htsim();
+  if (s.transport == TransportKind::kRc || !path::is_srv6(s.paths.format)) return SizeModel::real();
+  constexpr auto kOuter = static_cast<std::uint32_t>(sizeof(wire::Ipv6Header));
+  constexpr auto kSrh = static_cast<std::uint32_t>(sizeof(wire::SrhHeader));
+  return SizeModel::real(s.paths.format == path::EvFormat::kSrv6 ? kOuter : kOuter + kSrh);
+}
+
 double host_rate_bps(const NetworkScenario& n) {
   return n.link_gbps * 1e9 * n.planes;
 }
@@ -150,7 +156,7 @@ double host_rate_bps(const NetworkScenario& n) {
 Duration base_rtt_of(const Scenario& s) {
   const NetworkScenario& n = s.network;
   const unsigned switch_links = n.tiers == 2 ? 2 : 4;
-  const double bits = 8.0 * (full_packet_bytes(s) + sizes_of(n).control_bytes_of(wire::Opcode::kSack));
+  const double bits = 8.0 * (full_packet_bytes(s) + sizes_of(s).control_bytes_of(wire::Opcode::kSack));
   const double ns = bits * (2 / n.link_gbps + switch_links / uplink_gbps(n)) +
                     2.0 * (2 + switch_links) * static_cast<double>(n.delay.ns);
   return nanoseconds(static_cast<std::int64_t>(std::ceil(ns)));

@@ -13,12 +13,18 @@
 #include "cc/qpcc.h"
 #include "config/endpoint_config.h"
 #include "fabric/switch.h"
+#include "fabric/usid.h"
 #include "path/ev_set.h"
+#include "sim/rc_types.h"
+#include "sim/size_model.h"
 
 namespace mrc::sim {
 
 enum class Preset : std::uint8_t { kNone, kHtsimCompat };
 enum class WireSizes : std::uint8_t { kReal, kHtsim };
+enum class TransportKind : std::uint8_t { kMrc, kRc };
+enum class RcRate : std::uint8_t { kOff, kPaper, kNic };  ///< DCQCN as published, as NICs come, or none
+enum class UsidKind : std::uint8_t { kNode, kAdjacency };
 enum class CcKind : std::uint8_t { kNscc, kFixed, kOff };
 enum class NsccVariant : std::uint8_t { kUet, kHtsim };
 enum class Shape : std::uint8_t {
@@ -89,6 +95,8 @@ struct PathScenario {
   std::uint32_t evs = 128;
   path::EvFormat format = path::EvFormat::kUdp;
   path::EvOrder order = path::EvOrder::kB;
+  UsidKind usids = UsidKind::kNode;  ///< SRv6: what a way's uSIDs name
+  fabric::PlaneEncoding usid_planes = fabric::PlaneEncoding::kInUsid;
   path::Selector selector = path::Selector::kMrc;
   std::uint32_t active = 0;      ///< EVs in rotation, the rest are backups on their planes; 0: all
   bool rtt_reroute = false;      ///< rest an EV whose RTT stands out
@@ -117,6 +125,14 @@ struct CcScenario {
   bool disable_qa = false;
 };
 
+/// The single-path baseline (rc_types.h).
+struct RcScenario {
+  RcRate dcqcn = RcRate::kOff;
+  std::uint64_t window_bytes = 0;
+  Duration timeout = RcConfig().timeout;
+  std::uint32_t retries = RcConfig().retries;
+};
+
 struct WorkloadScenario {
   Shape shape = Shape::kPointToPoint;
   std::uint64_t bytes = 1U << 20;
@@ -133,6 +149,8 @@ struct WorkloadScenario {
   std::string matrix;        ///< file
   std::uint32_t rounds = 1;  ///< the workload again when all of it is done
   std::uint32_t qps = 1;     ///< per pair of hosts; messages in turn
+  bool stripe = false;       ///< or each message over all of them
+  bool shuffle = false;      ///< the hosts of the shape in random order
   bool with_immediate = false;
 };
 
@@ -167,6 +185,7 @@ struct RunScenario {
 struct Scenario {
   Preset preset = Preset::kNone;
   std::uint64_t seed = 1;
+  TransportKind transport = TransportKind::kMrc;
   NetworkScenario network;
   QueueScenario queues;
   SlowLinksScenario slow_links;
@@ -174,6 +193,7 @@ struct Scenario {
   config::QpConfig qp;
   DetectScenario detect;
   CcScenario cc;
+  RcScenario rc;
   WorkloadScenario workload;
   std::vector<FaultScenario> faults;
   RunScenario run;
@@ -194,6 +214,8 @@ Result<void> resolve_scenario(Scenario& scenario);
 /// As YAML that loads to the same values; with `annotate` every key carries its documentation.
 std::string print_scenario(const Scenario& scenario, bool annotate);
 
+/// Bytes on the wire: htsim's, or real headers as the EVs' format needs them; RC has no SRv6.
+SizeModel sizes_of(const Scenario& scenario);
 /// Round trip of a full data packet and its SACK over the longest way, empty network.
 Duration base_rtt_of(const Scenario& scenario);
 /// Bits per second of one host over all planes.

@@ -13,6 +13,13 @@ using config::Name;
 
 inline constexpr Name<Preset> kPresets[] = {{"none", Preset::kNone}, {"htsim-compat", Preset::kHtsimCompat}};
 inline constexpr Name<WireSizes> kWireSizes[] = {{"real", WireSizes::kReal}, {"htsim", WireSizes::kHtsim}};
+inline constexpr Name<TransportKind> kTransports[] = {{"mrc", TransportKind::kMrc},
+                                                      {"rc", TransportKind::kRc}};
+inline constexpr Name<RcRate> kRcRates[] = {
+    {"off", RcRate::kOff}, {"paper", RcRate::kPaper}, {"nic", RcRate::kNic}};
+inline constexpr Name<UsidKind> kUsidKinds[] = {{"un", UsidKind::kNode}, {"ua", UsidKind::kAdjacency}};
+inline constexpr Name<fabric::PlaneEncoding> kPlaneEncodings[] = {
+    {"usid", fabric::PlaneEncoding::kInUsid}, {"locator", fabric::PlaneEncoding::kInLocator}};
 inline constexpr Name<CcKind> kCcKinds[] = {
     {"nscc", CcKind::kNscc}, {"fixed", CcKind::kFixed}, {"off", CcKind::kOff}};
 inline constexpr Name<NsccVariant> kNsccVariants[] = {{"uet", NsccVariant::kUet},
@@ -37,8 +44,6 @@ inline constexpr Name<Direction> kDirections[] = {
 inline constexpr Name<fabric::Forwarding> kForwardings[] = {{"ecmp", fabric::Forwarding::kEcmp},
                                                             {"modulo", fabric::Forwarding::kModulo},
                                                             {"structured", fabric::Forwarding::kStructured}};
-inline constexpr Name<path::EvFormat> kSimEvFormats[] = {{"udp", path::EvFormat::kUdp},
-                                                         {"stev", path::EvFormat::kStev}};
 inline constexpr Name<path::Selector> kSelectors[] = {
     {"mrc", path::Selector::kMrc},       {"oblivious", path::Selector::kOblivious},
     {"bitmap", path::Selector::kBitmap}, {"score", path::Selector::kScore},
@@ -93,8 +98,12 @@ void describe(V& v, SlowLinksScenario& c) {
 template <class V>
 void describe(V& v, PathScenario& c) {
   v.integer("evs", c.evs, {1, kMaxEvs}, "EVs of a QP, equal shares per plane");
-  v.choice("format", c.format, kSimEvFormats, "how an EV is carried");
+  v.choice("format", c.format, config::kEvFormats, "how an EV is carried");
   v.choice("order", c.order, config::kEvOrders, "which half of a 32-bit EV is the UDP source port");
+  v.choice("usids", c.usids, kUsidKinds,
+           "srv6: a way names its switches (un), parallel cables by hash, or its cables (ua)");
+  v.choice("usid_planes", c.usid_planes, kPlaneEncodings,
+           "srv6: where the plane shows, in uSIDs or locators");
   v.choice("selector", c.selector, kSelectors, "who picks the EV of a packet");
   v.integer("active", c.active, {0, kMaxEvs},
             "EVs in rotation, the rest are backups on their planes; 0: all");
@@ -129,6 +138,14 @@ void describe(V& v, CcScenario& c) {
 }
 
 template <class V>
+void describe(V& v, RcScenario& c) {
+  v.choice("dcqcn", c.dcqcn, kRcRates, "rate control: off, as published, or as common NICs come");
+  v.bytes("window", c.window_bytes, {0, 1ULL << 40}, "payload without acknowledgement, of a QP; 0: no limit");
+  v.micros("timeout_us", c.timeout, 1, kMaxUs, "without progress until everything is sent again");
+  v.integer("retries", c.retries, {0, 7}, "timeouts in a row; one more fails the QP");
+}
+
+template <class V>
 void describe(V& v, WorkloadScenario& c) {
   v.choice("shape", c.shape, kShapes, "who sends to whom");
   v.bytes("bytes", c.bytes, {1, kMaxMessageBytes}, "of a message; ring_all_reduce: of a node");
@@ -145,6 +162,8 @@ void describe(V& v, WorkloadScenario& c) {
   v.text("matrix", c.matrix, config::kAnyText, "matrix: a .cm file, relative to the scenario's");
   v.integer("rounds", c.rounds, {1, 1U << 20}, "all of it again when all of it is done");
   v.integer("qps", c.qps, {1, 4096}, "QPs of a pair of hosts, messages in turn");
+  v.flag("stripe", c.stripe, "each message over all QPs of its pair, in equal parts, instead of in turn");
+  v.flag("shuffle", c.shuffle, "who is who in the shape is drawn from the seed");
   v.flag("with_immediate", c.with_immediate, "WriteIMM instead of Write");
 }
 
@@ -182,6 +201,8 @@ template <class V>
 void describe(V& v, Scenario& c) {
   v.choice("preset", c.preset, kPresets, "what the defaults are");
   v.integer("seed", c.seed, {0, ~0ULL}, "all randomness");
+  v.choice("transport", c.transport, kTransports,
+           "mrc, or the single-path baseline, for which paths, qp but its mtu, detect and cc say nothing");
   v.section("network", c.network, "switches and links");
   v.section("queues", c.queues, "output queues, trimming, marking");
   v.section("slow_links", c.slow_links, "links that are slow from the start");
@@ -189,6 +210,7 @@ void describe(V& v, Scenario& c) {
   v.section("qp", c.qp, "queue pairs");
   v.section("detect", c.detect, "how losses are found");
   v.section("cc", c.cc, "congestion control");
+  v.section("rc", c.rc, "the single-path baseline");
   v.section("workload", c.workload, "who sends what");
   v.list("faults", c.faults, kMaxFaults, "what breaks");
   v.section("run", c.run, "length and measurements");

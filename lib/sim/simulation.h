@@ -49,7 +49,7 @@ struct Intake {
 
 struct SimOptions {
   std::uint64_t seed = 1;
-  SizeModel sizes = SizeModel::real(false);
+  SizeModel sizes = SizeModel::real();
   bool check_invariants = true;
   Duration sample_interval = microseconds(1);  ///< of queue depths; 0: none
   Duration series_step = microseconds(10);
@@ -227,6 +227,7 @@ class Simulation {
   bool pump_data(HostId host, transport::PortCredits& credits);
   [[nodiscard]] transport::PortCredits free_ports(HostId host) const;
   void watch_ports();
+  static void aim(fabric::Packet& view, const path::EvTable& evs, path::EvIndex ev);
   void inject(QpId from, path::EvIndex ev, std::uint32_t entropy, std::uint8_t port, TokenId token,
               fabric::Packet view);
 

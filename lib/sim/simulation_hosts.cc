@@ -170,14 +170,33 @@ bool Simulation::pump_data(HostId id, transport::PortCredits& credits) {
   return false;
 }
 
+// Where the fabric finds the EV: the source port and the flow label, or the address of an outer header.
+void Simulation::aim(fabric::Packet& view, const path::EvTable& evs, path::EvIndex ev) {
+  const path::EvEntry& entry = evs[ev];
+  view.sport = entry.udp_sport;
+  view.label = entry.flow_label;
+  if (!path::is_srv6(evs.format())) return;
+  const auto address = [&](std::size_t at) {
+    fabric::Address a;
+    for (std::size_t b = 0; b < 8; ++b) {
+      a.hi = a.hi << 8 | entry.value[at + b];
+      a.lo = a.lo << 8 | entry.value[at + 8 + b];
+    }
+    return a;
+  };
+  view.srv6 = true;
+  view.usid = address(0);
+  if (evs.format() != path::EvFormat::kSrv6Srh) return;
+  view.segment = address(16);
+  view.segments_left = 1;
+}
+
 fabric::Packet Simulation::view_of(QpId id, path::EvIndex ev) const {
   const Node& node = *qps_[id];
-  const path::EvEntry& entry = (*node.evs)[ev];
   fabric::Packet view;
   view.dst_host = qps_[node.peer]->host;
   view.flow = node.flow_hash;
-  view.sport = entry.udp_sport;
-  view.label = entry.flow_label;
+  aim(view, *node.evs, ev);
   return view;
 }
 
@@ -187,10 +206,11 @@ void Simulation::inject(QpId from, path::EvIndex ev, std::uint32_t entropy, std:
   view.handle = token;
   view.dst_host = qps_[node.peer]->host;
   view.flow = node.flow_hash;
+  // An answer may only have the entropy of what it answers; with SRv6 that is no way.
+  for (path::EvIndex i = 0; ev == path::kNoEv && path::is_srv6(node.evs->format()); ++i)
+    if ((*node.evs)[i].port == port) ev = i;
   if (ev != path::kNoEv) {
-    const path::EvEntry& entry = (*node.evs)[ev];
-    view.sport = entry.udp_sport;
-    view.label = entry.flow_label;
+    aim(view, *node.evs, ev);
   } else {
     const bool low_in_sport = node.evs->order() == path::EvOrder::kA;
     view.sport = static_cast<std::uint16_t>(low_in_sport ? entropy : entropy >> 16);

@@ -20,8 +20,10 @@ struct SizeModel {
   std::uint32_t control_bytes = 0;        ///< fixed size of SACK, NACK, ACK and probe; 0: real headers
   std::uint32_t lower_layer_bytes = 78;   ///< real headers: what stands around the UDP packet
 
-  /// Ethernet 14 + FCS 4 + preamble and gap 20 + IPv6 40, and another IPv6 header with SRv6.
-  static constexpr SizeModel real(bool srv6) { return {0, 0, srv6 ? 118U : 78U}; }
+  /// Ethernet 14 + FCS 4 + preamble and gap 20 + IPv6 40, and what encapsulates it.
+  static constexpr SizeModel real(std::uint32_t encapsulation_bytes = 0) {
+    return {0, 0, 78U + encapsulation_bytes};
+  }
   /// What the UEC's simulator charges: 54 bytes beside the payload, 64 for everything else, no preamble, no
   /// FCS.
   static constexpr SizeModel htsim() { return {54, 64, 0}; }

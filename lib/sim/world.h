@@ -2,6 +2,7 @@
 // A scenario made real: fabric, hosts, QPs, controllers, and the workload that drives them.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -12,9 +13,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/matrix.h"
+#include "sim/ev_tables.h"
+#include "sim/rc_simulation.h"
 #include "sim/scenario.h"
 #include "sim/simulation.h"
+#include "sim/workload.h"
 
 namespace mrc::sim {
 
@@ -22,7 +25,19 @@ struct WorldOptions {
   bool check_invariants = true;
 };
 
-/// One run. Thread rule: one owner. Everything follows from the scenario, seed included.
+/// One message of the workload: a flow, or several when it is striped over the QPs of its pair.
+struct Message {
+  std::uint32_t connection = 0;
+  std::uint64_t bytes = 0;
+  Time start;
+  Time completed = Time::never();  ///< the sender knows of all parts
+  bool failed = false;
+  std::uint32_t parts_to_complete = 0;
+  std::uint32_t parts_to_receive = 0;
+};
+
+/// One run, of MRC or of the baseline. Thread rule: one owner. Everything follows from the scenario, seed
+/// included.
 class World {
  public:
   /// Reads the matrix file, builds everything. Precondition: resolve_scenario passed.
@@ -34,21 +49,35 @@ class World {
   RunEnd run();
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
-  [[nodiscard]] const Matrix& matrix() const { return matrix_; }
-  [[nodiscard]] Simulation& sim() { return *sim_; }
-  [[nodiscard]] const Simulation& sim() const { return *sim_; }
+  [[nodiscard]] const Matrix& matrix() const { return workload_.matrix(); }
+  /// Whether it runs the single-path baseline: rc() then, else sim().
+  [[nodiscard]] bool is_rc() const { return rc_ != nullptr; }
+  [[nodiscard]] Simulation& sim() {
+    assert(!is_rc());
+    return *sim_;
+  }
+  [[nodiscard]] const Simulation& sim() const {
+    assert(!is_rc());
+    return *sim_;
+  }
+  [[nodiscard]] const RcSimulation& rc() const {
+    assert(is_rc());
+    return *rc_;
+  }
+  [[nodiscard]] const fabric::Fabric& network() const { return is_rc() ? rc_->network() : sim_->network(); }
+  [[nodiscard]] std::uint64_t placed_bytes() const {
+    return is_rc() ? rc_->placed_bytes() : sim_->placed_bytes();
+  }
+  /// Called every `turns` turns of the loop; false ends the run there.
+  void on_tick(std::uint64_t turns, std::function<bool(Time)> callback);
   /// Bytes of all rounds.
-  [[nodiscard]] std::uint64_t total_bytes() const {
-    return matrix_.total_bytes() * scenario_.workload.rounds;
-  }
-  /// The connection of a flow, and how long each finished round took.
-  [[nodiscard]] const Connection& connection_of(FlowId flow) const {
-    return matrix_.connections[flow_connection_[flow]];
-  }
-  [[nodiscard]] const std::vector<Duration>& rounds() const { return rounds_; }
+  [[nodiscard]] std::uint64_t total_bytes() const { return workload_.total_bytes(); }
+  /// In the order in which they were to start.
+  [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
+  [[nodiscard]] const std::vector<Duration>& rounds() const { return workload_.rounds(); }
   /// What a fault's label (FaultRecord) says.
   [[nodiscard]] const std::string& fault_text(std::uint32_t label) const { return fault_texts_[label]; }
-  /// Bytes on the wire of one message of `bytes`, every packet once.
+  /// Bytes on the wire of one message of `bytes`, every packet once, with MRC's headers.
   [[nodiscard]] std::uint64_t wire_bytes(std::uint64_t bytes) const;
   /// No run can be shorter: the busiest port's bytes at line rate, and one base RTT.
   [[nodiscard]] Duration ideal() const;
@@ -62,41 +91,32 @@ class World {
     std::size_t next = 0;
     cc::Qpcc* qpcc = nullptr;
   };
-  struct TriggerState {
-    Trigger trigger;
-    std::uint32_t counted = 0;
-    bool fired = false;
-    std::vector<std::uint32_t> starts;  ///< connections
-  };
 
-  explicit World(const Scenario& scenario) : scenario_(scenario) {}
+  World(const Scenario& scenario, Workload workload)
+      : scenario_(scenario), workload_(std::move(workload)), evs_(scenario_) {}
   Result<void> build(const WorldOptions& options);
-  Result<void> make_matrix();
-  Result<void> make_fabric(const WorldOptions& options);
-  Result<void> make_evs();
   Result<void> make_nscc();
-  Result<Pair*> pair_of(std::uint32_t src, std::uint32_t dst);
+  Result<void> make_pair(std::uint32_t src, std::uint32_t dst);
+  Result<QpId> connect_mrc(std::uint32_t src, std::uint32_t dst, cc::Qpcc* qpcc);
+  Result<QpId> connect_rc(std::uint32_t src, std::uint32_t dst, std::uint32_t number);
   cc::Qpcc* make_controller(bool sends);
   void deny_dead_paths();
-  void start_round();
   void start(std::uint32_t connection, Time at);
-  void count(std::uint32_t trigger);
+  void on_received(const Flow& flow);
   void on_complete(const Flow& flow);
+  [[nodiscard]] Time now() const { return is_rc() ? rc_->now() : sim_->now(); }
 
   Scenario scenario_;
-  Matrix matrix_;
+  Workload workload_;
+  EvTables evs_;
   std::unique_ptr<Simulation> sim_;
-  std::shared_ptr<const path::EvTable> evs_;
+  std::unique_ptr<RcSimulation> rc_;
   cc::NsccParams nscc_;
   std::deque<cc::Qpcc> controllers_;  ///< addresses stay
   std::map<std::pair<std::uint32_t, std::uint32_t>, Pair> pairs_;
-  std::map<std::uint32_t, TriggerState> triggers_;
-  std::vector<std::uint32_t> flow_connection_;
-  std::vector<Duration> rounds_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> message_of_flow_;
   std::vector<std::string> fault_texts_;
-  Time round_start_;
-  std::uint32_t rounds_started_ = 0;
-  std::size_t open_ = 0;  ///< connections of this round not completed
   std::uint64_t denied_evs_ = 0;
 };
 

@@ -31,6 +31,8 @@ TEST(Scenario, MistakesAreToldWithLineKeyAndLimit) {
       {"network: {forwarding: structured}\n", "set paths.format to stev"},
       {"seed: 1\ncc: {kind: fixed, window: 4187, send_test: uet}\n",
        "s.yaml:2: cc.window: 4187 holds no packet of 4188 bytes"},
+      {"transport: rc\nfaults: [{kind: loss, place: ev}]\n",
+       "s.yaml:2: faults[0].place: the baseline has no EVs"},
       {"preset: htsim-compt\n", "did you mean 'htsim-compat'?"},
   };
   for (const auto& [text, expected] : cases) {

@@ -123,6 +123,97 @@ TEST(World, DenylistCoversWhatIsDeadAtTheStart) {
   EXPECT_GT(none.count(none.packets, "rtx"), 0U);
 }
 
+// Entropy for ECMP, structured EVs, and SRv6 as names of switches or of cables, with the plane in either
+// place.
+TEST(World, APermutationRunsOverEveryFormatOfEvs) {
+  for (const char* network :
+       {"tiers: 2, planes: 2, hosts: 16, hosts_per_t0: 4, t1: 4, parallel: 2",
+        "tiers: 3, planes: 2, hosts: 16, hosts_per_t0: 2, t1: 2, t0_per_pod: 2, t2_per_t1: 2"}) {
+    const std::string text =
+        "network: {" + std::string(network) + "}\nworkload: {shape: permutation, bytes: 2M}\n";
+    const Outcome ecmp = run(text);
+    ASSERT_TRUE(ecmp.pass()) << to_table(ecmp);
+    const Outcome stev = run(text, {{"paths.format", "stev"}, {"network.forwarding", "structured"}});
+    EXPECT_TRUE(stev.pass()) << to_table(stev);
+    EXPECT_LT(stev.tail_over_ideal(), 1.3) << to_table(stev);
+    for (const char* format : {"srv6", "srv6_srh"}) {
+      for (const char* usids : {"un", "ua"}) {
+        for (const char* planes : {"usid", "locator"}) {
+          const Outcome o =
+              run(text, {{"paths.format", format}, {"paths.usids", usids}, {"paths.usid_planes", planes}});
+          EXPECT_TRUE(o.pass()) << format << usids << planes << to_table(o);
+          EXPECT_LT(o.tail_over_ideal(), 1.3) << format << usids << planes << to_table(o);
+          // One more header on every packet; nothing loses its way.
+          EXPECT_GT(o.ideal_ns, ecmp.ideal_ns);
+          EXPECT_EQ(o.count(o.network, "dropped_no_route"), 0U);
+        }
+      }
+    }
+  }
+}
+
+// Way k of each plane leads over T1 k, whatever the EV's format: those over a dead one are condemned, no
+// others.
+TEST(World, ADeadT1TakesTheEvsThatNameIt) {
+  const std::string text =
+      "network: {planes: 2, hosts: 4, hosts_per_t0: 2, t1: 4}\npaths: {evs: 8}\n"
+      "workload: {bytes: 4M, dst: 3}\n"
+      "faults: [{kind: black_hole, place: switch, tier: 1, index: 2, plane: 1}]\n";
+  const config::Settings formats[] = {{{"paths.format", "stev"}, {"network.forwarding", "structured"}},
+                                      {{"paths.format", "srv6"}},
+                                      {{"paths.format", "srv6"}, {"paths.usids", "ua"}},
+                                      {{"paths.format", "srv6_srh"}, {"paths.usid_planes", "locator"}}};
+  for (const config::Settings& format : formats) {
+    const Outcome o = run(text, format);
+    EXPECT_TRUE(o.pass()) << to_table(o);
+    EXPECT_EQ(o.count(o.evs, "bad_at_end"), 1U) << to_table(o);
+    EXPECT_LT(o.ev.pkts[2 * 2 + 1], o.ev.pkts[0] / 4) << "EV 5 is plane 1, way 2";
+  }
+}
+
+TEST(World, TheBaselineHasTheSameOutcome) {
+  const std::string text =
+      "transport: rc\nnetwork: {planes: 2, hosts: 8, hosts_per_t0: 4, t1: 4}\n"
+      "queues: {trim: false, data: 8M, last_hop: 8M}\n"
+      "workload: {shape: ring_all_reduce, bytes: 1M, qps: 4, stripe: true, rounds: 2}\n"
+      "faults: [{at_us: 30, for_us: 100, kind: loss, place: fabric, probability: 0.01}]\n";
+  const Outcome o = run(text);
+  EXPECT_TRUE(o.pass()) << to_table(o);
+  EXPECT_EQ(o.transport, "rc");
+  EXPECT_EQ(o.qps, 8U * 4);
+  EXPECT_EQ(o.completed, 2U * 8 * 14) << "messages, not their parts";
+  EXPECT_EQ(o.rounds.samples, 2U);
+  EXPECT_EQ(o.received_bytes, 2U * 14 * (1U << 20));
+  EXPECT_GT(o.count(o.packets, "go_backs"), 0U);
+  ASSERT_EQ(o.faults.size(), 1U);
+  EXPECT_GT(o.faults[0].lost_data, 0U);
+  EXPECT_EQ(o.faults[0].open, 0U);
+  EXPECT_EQ(o.faults[0].lost_data + o.faults[0].lost_other, o.count(o.network, "dropped_random_loss"));
+  std::uint64_t by_plane = 0;
+  for (const PlaneOutcome& p : o.planes_out) by_plane += p.received_bytes;
+  EXPECT_EQ(by_plane, o.received_bytes);
+  ASSERT_FALSE(o.queues.empty());
+  EXPECT_GT(o.queues[0].samples, 0U);
+  EXPECT_EQ(to_json(o), to_json(run(text)));
+  EXPECT_NE(to_json(o), to_json(run(text, {{"seed", "2"}})));
+}
+
+TEST(World, AStripedMessageUsesAllQpsOfItsPair) {
+  const std::string text = "network: {planes: 2, hosts: 4}\nworkload: {bytes: 1M, dst: 3, qps: 4}\n";
+  for (const char* transport : {"mrc", "rc"}) {
+    const Outcome one = run(text, {{"transport", transport}});
+    const Outcome all = run(text, {{"transport", transport}, {"workload.stripe", "true"}});
+    EXPECT_TRUE(one.pass() && all.pass());
+    EXPECT_EQ(one.flows.size(), 1U);
+    EXPECT_EQ(all.flows.size(), 1U);
+    EXPECT_EQ(one.received_bytes, all.received_bytes);
+    if (std::string(transport) == "rc") {
+      EXPECT_EQ(one.planes_out[0].received_bytes * one.planes_out[1].received_bytes, 0U) << "one path";
+      EXPECT_EQ(all.planes_out[0].received_bytes, all.planes_out[1].received_bytes) << "two QPs a plane";
+    }
+  }
+}
+
 // I3. With UET's send test a packet larger than the window would wait for ever, and no timer would run.
 TEST(World, TheSmallestWindowTakesAFullPacketWithImmediateData) {
   const char* text =

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/network.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rng.h"
+#include "sim/faults.h"
+
+namespace mrc::sim {
+
+namespace {
+
+fabric::PortConfig port_of(const Scenario& s, double gbps, bool last_hop, bool between_switches) {
+  const QueueScenario& q = s.queues;
+  fabric::PortConfig p;
+  p.rate_bps = static_cast<std::uint64_t>(gbps * 1e9);
+  p.delay = s.network.delay;
+  if (between_switches) p.jitter = s.network.jitter;
+  p.data_queue_bytes = static_cast<std::uint32_t>(last_hop ? q.last_hop_bytes : q.data_bytes);
+  p.control_queue_bytes = static_cast<std::uint32_t>(q.control_bytes);
+  p.ecn = {.enabled = q.ecn,
+           .min_bytes = static_cast<std::uint32_t>(q.ecn_min_bytes),
+           .max_bytes = static_cast<std::uint32_t>(q.ecn_max_bytes),
+           .max_probability = 1.0,
+           .on_last_hop = q.ecn_last_hop};
+  p.trim = {.enabled = q.trim,
+            .size_bytes = static_cast<std::uint32_t>(q.trim_bytes),
+            .last_hop_class = q.trim_last_hop_class,
+            .fair_coin = q.trim_fair_coin};
+  return p;
+}
+
+fabric::ClosSpec clos_of(const Scenario& s) {
+  const NetworkScenario& n = s.network;
+  const double up = n.uplink_gbps > 0 ? n.uplink_gbps : n.link_gbps;
+  fabric::ClosSpec c;
+  c.tiers = n.tiers;
+  c.planes = n.planes;
+  c.hosts = n.hosts;
+  c.hosts_per_t0 = n.hosts_per_t0;
+  c.t1 = n.t1;
+  c.parallel = n.parallel;
+  c.t0_per_pod = n.t0_per_pod;
+  c.t2_per_t1 = n.t2_per_t1;
+  c.host_port = port_of(s, n.link_gbps, false, false);
+  c.host_port.data_queue_bytes = c.host_port.control_queue_bytes = 0;  // a host sends when its port is free
+  c.host_port.ecn.enabled = false;
+  c.t0_down = port_of(s, n.link_gbps, true, false);
+  c.t0_up = c.t1_down = c.t1_up = c.t2_down = port_of(s, up, false, true);
+  return c;
+}
+
+void slow_down(fabric::Topology& t, const SlowLinksScenario& slow) {
+  for (std::uint32_t plane = 0; plane < t.planes; ++plane) {
+    for (std::uint32_t k = 0; k < slow.number; ++k) {
+      const fabric::LinkId up = uplink_of(t, plane, slow.tier, 0, 0, k);
+      if (up == fabric::kNil) return;
+      for (const fabric::LinkId id : {up, reverse_link(t, up)}) {
+        if (id == (slow.direction == Direction::kDown ? up : fabric::kNil)) continue;
+        if (slow.direction == Direction::kUp && id != up) continue;
+        fabric::PortConfig& p = t.links[id].port;
+        const auto part = [&](auto v) {
+          return static_cast<decltype(v)>(static_cast<double>(v) * slow.fraction);
+        };
+        p.rate_bps = part(p.rate_bps);
+        p.data_queue_bytes = part(p.data_queue_bytes);
+        p.ecn.min_bytes = part(p.ecn.min_bytes);
+        p.ecn.max_bytes = part(p.ecn.max_bytes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+fabric::UsidPlan usid_plan(const Scenario& s) {
+  fabric::UsidPlan plan;
+  plan.planes = s.paths.usid_planes;
+  return plan;
+}
+
+Result<fabric::Topology> make_topology(const Scenario& s) {
+  auto topology = fabric::make_clos(clos_of(s));
+  if (!topology) return topology;
+  slow_down(*topology, s.slow_links);
+  if (!path::is_srv6(s.paths.format)) return topology;
+  if (auto ok = fabric::number_usids(*topology, usid_plan(s)); !ok) return ok.error();
+  return topology;
+}
+
+Result<std::unique_ptr<fabric::Fabric>> make_fabric(const Scenario& s, fabric::Topology topology,
+                                                    std::vector<fabric::ScheduledChange> schedule,
+                                                    std::size_t connections) {
+  fabric::FabricConfig config;
+  config.seed = mix64(s.seed ^ 0xFAB71CULL);
+  config.forwarding.mode = s.network.forwarding;
+  config.forwarding.fields[0] = {0, 8};
+  if (s.network.tiers == 3) config.forwarding.fields[1] = {8, 8};
+  config.forwarding.low_half_in_sport = s.paths.order == path::EvOrder::kA;
+  config.schedule = std::move(schedule);
+  // Room for every window and the answers to it.
+  std::uint64_t packets = s.network.max_packets;
+  if (packets == 0) {
+    const std::uint64_t window = s.qp.attr.mpr * kPsnsPerMprUnit;
+    packets = std::clamp<std::uint64_t>(connections * window * 2, 1U << 14, 1U << 19);
+  }
+  config.max_packets = static_cast<std::uint32_t>(packets);
+  return fabric::Fabric::create(std::move(topology), config);
+}
+
+}  // namespace mrc::sim
