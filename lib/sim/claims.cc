@@ -30,6 +30,12 @@ double tail_with_failures(const World&, const Outcome& o) {
   return all ? o.tail_over_ideal() : static_cast<double>(o.end_ns) / static_cast<double>(o.ideal_ns);
 }
 
+double end_over_ideal(const World&, const Outcome& o) {
+  std::int64_t last = 0;
+  for (const FlowOutcome& f : o.flows) last = std::max(last, f.completed_ns);
+  return o.completed == o.flows.size() ? static_cast<double>(last) / static_cast<double>(o.ideal_ns) : 1e9;
+}
+
 // The fullest of the core's queue classes, against the depth from which marks begin.
 double core_p99_over_mark(const World& world, const Outcome& o) {
   std::uint64_t most = 0;
@@ -111,6 +117,9 @@ std::vector<Claim> claims() {
   deaf.emplace_back("run.port_status", "false");
   const config::Settings oblivious{{"paths.selector", "oblivious"}};
   const config::Settings one_percent{{"faults", "[{kind: loss, place: fabric, probability: 0.01}]"}};
+  const config::Settings sixteen_rc_qps{{"transport", "rc"},         {"workload.qps", "16"},
+                                        {"workload.stripe", "true"}, {"queues.trim", "false"},
+                                        {"queues.data", "64M"},      {"queues.last_hop", "64M"}};
   return {
       {"1 failover",
        "last repair after a link's death, base RTTs",
@@ -120,6 +129,22 @@ std::vector<Claim> claims() {
        {},
        no_inference,
        repair_rtts},
+      {"4 permutation",
+       "tail / ideal with one QP",
+       "claim-04-permutation.yaml",
+       true,
+       1.25,
+       {},
+       sixteen_rc_qps,
+       tail_over_ideal},
+      {"4 ring",
+       "all-reduce / its bytes at line rate, with one QP",
+       "claim-04-ring.yaml",
+       true,
+       1.5,
+       {},
+       sixteen_rc_qps,
+       end_over_ideal},
       {"5 core",
        "core queue p99 / depth where marks begin",
        "claim-05-core.yaml",

@@ -26,6 +26,12 @@ void expect_holds(const char* name, unsigned seeds = 10) {
 TEST(Claims, C01AFailedLinkIsLeftAndRepairedInAFewRtts) {
   expect_holds("1 failover");
 }
+TEST(Claims, C04OneQpBeatsSixteenOfRoceInAPermutation) {
+  expect_holds("4 permutation");
+}
+TEST(Claims, C04OneQpBeatsSixteenOfRoceInARing) {
+  expect_holds("4 ring");
+}
 TEST(Claims, C05TheCoreStaysBelowItsMarks) {
   expect_holds("5 core");
 }
