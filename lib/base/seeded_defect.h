@@ -33,6 +33,14 @@ enum class Defect : std::uint8_t {
   kIgnorePeerPorts,    ///< data goes on to ports that the peer calls down (D19)
   kShrinkRefuses,      ///< a responder that shrinks its window refuses what it promised (D16)
   kNoPlaneFlush,       ///< what is under way on a plane that falls silent waits for its own verdicts (D9)
+  kRestoreAll,         ///< every SKIP that a choice passes is restored (D10)
+  kForgetProbe,        ///< an EV is condemned and never probed (D9)
+  kBelowFloor,         ///< EVs are condemned below ev_min_active (D9)
+  kBlameTrimmed,       ///< a trim notice condemns its EV (D9)
+  kWrongOooCount,      ///< ooo_count counts what is missing too (3.2)
+  kNackAnyCopy,        ///< a NACK of an earlier transmission gives the last one up (D11)
+  kSkipUnmarked,       ///< a SACK without a mark skips its EV (5.5)
+  kHastyPlane,         ///< two silent EVs take their plane with them (D9)
   kKeepReverseEv,      ///< probes that nobody answers do not replace the reverse EV (D19)
   kCount
 };
@@ -62,6 +70,14 @@ constexpr const char* name_of(Defect d) {
                                     "ignore the peer's ports",
                                     "shrinking refuses",
                                     "no flush with the plane",
+                                    "restore every SKIP",
+                                    "forget the probe",
+                                    "condemn below the floor",
+                                    "trims condemn",
+                                    "wrong ooo_count",
+                                    "a NACK gives up any copy",
+                                    "skip without a mark",
+                                    "a plane falls too soon",
                                     "keep a reverse EV"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Defect::kCount));
   return kNames[static_cast<std::size_t>(d)];

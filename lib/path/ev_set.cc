@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/seeded_defect.h"
+
 namespace mrc::path {
 
 Result<void> EvSetConfig::check(std::size_t ev_count) const {
@@ -64,6 +66,11 @@ EvSet::EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, st
   if (config_.selector != Selector::kMrc) make_policies(seed);
 }
 
+void EvSet::restore(EvIndex ev, Time now) {
+  transition(ev, EvState::kGood, EvCause::kRotation, now);
+  ++counters_.skip_restored;
+}
+
 // D10: GOOD -> take; the first SKIP met is restored and passed; a whole pass without GOOD takes the restored
 // one. The restored EV turns GOOD after the choice, so that a wrap inside this call does not meet it as GOOD.
 EvIndex EvSet::take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now) {
@@ -80,14 +87,14 @@ EvIndex EvSet::take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now)
       chosen = ev;
       break;
     }
-    if (restored != kNoEv) continue;
+    if (restored != kNoEv) {
+      if (seeded_defect(Defect::kRestoreAll)) restore(ev, now);
+      continue;
+    }
     restored = ev;
     if (!any_good) break;
   }
-  if (restored != kNoEv) {
-    transition(restored, EvState::kGood, EvCause::kRotation, now);
-    ++counters_.skip_restored;
-  }
+  if (restored != kNoEv) restore(restored, now);
   return chosen != kNoEv ? chosen : restored;
 }
 

@@ -208,6 +208,9 @@ class EvSet {
     return probe_deadline_;
   }
 
+  /// When an ASSUMED_BAD EV is to be probed next, spacing and busy ports apart (D9).
+  [[nodiscard]] Time probe_due(EvIndex ev) const { return health_[ev].probe_due; }
+
   /// Transitions since the last call, oldest first, bounded; `dropped` counts those that did not fit (5.6).
   struct Event {
     Time at;
@@ -306,6 +309,7 @@ class EvSet {
     if (state_[ev] == EvState::kGood && ev != exclude) return ev;
     return take_slow(plane, ev, exclude, now);
   }
+  void restore(EvIndex ev, Time now);
   EvIndex take_slow(Plane& plane, EvIndex first, EvIndex exclude, Time now);
   EvIndex newest_proof_on(std::size_t port, EvIndex exclude) const;
   EvIndex newest_proof(std::uint32_t planes, EvIndex exclude) const;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "base/seeded_defect.h"
 #include "path/ev_set.h"
 
 namespace mrc::path {
@@ -65,6 +66,7 @@ void EvSet::condemn(EvIndex ev, Time now) {
   h.verdict = now;
   h.probes = 0;
   h.probe_due = now;  // D9: a reliability probe at once, or uniform loss empties the set
+  if (seeded_defect(Defect::kForgetProbe)) h.probe_due = Time::never();
   const bool came_back_before = h.returned != Time{};
   if (came_back_before && now - h.returned < config_.base_rtt * kRelapseRtts)
     h.successes_needed =
@@ -79,7 +81,7 @@ void EvSet::condemn(EvIndex ev, Time now) {
 bool EvSet::demote(EvIndex ev, EvCause cause, Time now) {
   const bool in_set = (place_[ev] & kInSet) != 0;
   const bool replaced = in_set && best_backup((*table_)[ev].port) != kNoEv;
-  if (!in_set || replaced || active_ - 1 >= config_.ev_min_active) {
+  if (!in_set || replaced || active_ - 1 >= config_.ev_min_active || seeded_defect(Defect::kBelowFloor)) {
     transition(ev, EvState::kAssumedBad, cause, now);
     return true;
   }
@@ -107,6 +109,10 @@ void EvSet::on_trimmed(EvIndex ev, Time now) {
   assert(ev < state_.size());
   if (!policies_.empty()) return tell_policy(ev, PathFeedback::kTrim, now);
   if (!listed(ev)) return;
+  if (seeded_defect(Defect::kBlameTrimmed)) {
+    demote(ev, EvCause::kTrimmed, now);
+    return;
+  }
   ++counters_.skip_marks;
   transition(ev, EvState::kSkip, EvCause::kTrimmed, now);
 }

@@ -64,8 +64,9 @@ Time EvSet::judge_plane(EvIndex ev, Time sent, Time now) {
   std::sort(newest.begin(), newest.end(), [](const auto& a, const auto& b) { return a.sent < b.sent; });
 
   const EvIndex proven = newest_[port];
-  const Time first = newest[0].sent;
-  if (newest[0].ev == kNoEv || newest[kVerdicts - 1].sent - first > config_.base_rtt * kSilenceRtts ||
+  const auto& oldest = newest[seeded_defect(Defect::kHastyPlane) ? 1 : 0];
+  const Time first = oldest.sent;
+  if (oldest.ev == kNoEv || newest[kVerdicts - 1].sent - first > config_.base_rtt * kSilenceRtts ||
       (proven != kNoEv && proof_[proven] >= first))
     return Time::never();
   const bool others = (populated() & in_service_ & ~bit) != 0 || seeded_defect(Defect::kDownLastPlane);

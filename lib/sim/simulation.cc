@@ -2,6 +2,7 @@
 // The loop of virtual time: arrivals, starts, timers, then every host that something happened to sends.
 #include "sim/simulation.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <utility>
@@ -47,6 +48,7 @@ Simulation::Simulation(std::unique_ptr<fabric::Fabric> fabric, const SimOptions&
   for (const fabric::LinkSpec& link : fabric_->topology().links) {
     link_class_.push_back(class_of_link(fabric_->topology(), link));
     ++links_of_class_[static_cast<std::size_t>(link_class_.back())];
+    least_rtt_ = std::min(least_rtt_, link.port.delay * 4);  // a switch there, the same back
   }
   for (Host& host : hosts_) host.ports_up = (1U << fabric_->topology().planes) - 1;
 }
@@ -107,7 +109,10 @@ void Simulation::on_time(std::uint32_t target) {
     Node& node = *qps_[target];
     if (node.armed > now_) return;  // an older entry; a newer one stands
     node.armed = Time::never();
-    if (node.qp->wake().deadline <= now_) node.qp->on_timer(now_);
+    if (node.qp->wake().deadline <= now_) {
+      if (node.checks.sent) node.checks.sent->on_timer(now_);
+      node.qp->on_timer(now_);
+    }
     after_events(target);
   }
 }
@@ -143,8 +148,8 @@ Result<QpId> Simulation::connect(HostId a, const QpSetup& at_a, HostId b, const 
     hosts_[host].qps.push_back(first + i);
     qps_.push_back(std::move(node));
   }
-  add_peer(a, b, first);
-  add_peer(b, a, first + 1);
+  add_peer(a, first);
+  add_peer(b, first + 1);
   return first;
 }
 
@@ -186,7 +191,7 @@ void Simulation::deliver(const fabric::Outcome& outcome) {
              token.control.opcode == wire::Opcode::kEndpointResponse) {
     deliver_endpoint(to, token.control, meta);
   } else {
-    deliver_control(node, token.control, meta);
+    deliver_control(node, token, meta);
   }
   if (!outcome.shared) tokens_.release(id);
   after_events(to);
@@ -214,6 +219,7 @@ void Simulation::deliver_data(QpId id, const Token& token, const wire::RxMeta& m
   w.nominal_bytes = wire::write_nominal_bytes(d.opcode, d.ts, d.payload_bytes);
   const Intake intake = intake_ ? intake_(id, d) : Intake{};
   if (node.qp->on_write(w, meta, intake.access) != transport::WriteVerdict::kPlace) return;
+  if (options_.check_invariants) accepted_by(node).accept(d.psn, w.nominal_bytes);
   if (intake.fails || intake.to_memory.ns > 0)
     place_later({id, intake.fails, d, meta, token.payload_word}, intake.to_memory);
   else
@@ -267,15 +273,20 @@ void Simulation::place(QpId id, const transport::TxDesc& d, const wire::RxMeta& 
   if (flow_received_) flow_received_(flows_[flow_id]);
 }
 
-void Simulation::deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta) {
+void Simulation::deliver_control(Node& node, const Token& token, const wire::RxMeta& meta) {
+  const transport::ControlDesc& d = token.control;
+  Outstanding* const sent = node.checks.sent.get();
   switch (d.opcode) {
     case wire::Opcode::kSack:
+      if (sent != nullptr) sent->on_sack(d.sack, token.sent, now_);
       node.qp->on_sack(d.sack, meta);
       break;
     case wire::Opcode::kNack:
+      if (sent != nullptr) sent->on_nack(d.nack, now_);
       node.qp->on_nack(d.nack, meta);
       break;
     case wire::Opcode::kAck:
+      if (sent != nullptr) sent->on_ack(d.ack);
       node.qp->on_ack(d.ack, meta);
       break;
     case wire::Opcode::kProbe:
@@ -284,6 +295,11 @@ void Simulation::deliver_control(Node& node, const transport::ControlDesc& d, co
     default:
       assert(false);
   }
+}
+
+void Simulation::forge_sack(QpId to, const wire::SackView& sack, const wire::RxMeta& meta) {
+  if (qps_[to]->checks.sent) qps_[to]->checks.sent->on_sack(sack, now_, now_);
+  qps_[to]->qp->on_sack(sack, meta);
 }
 
 // --- Flows
@@ -310,7 +326,8 @@ FlowId Simulation::send(QpId qp, std::uint64_t bytes, Time at, bool with_immedia
 void Simulation::start_flow(FlowId id) {
   const QpId qp = flows_[id].qp;
   qps_[qp]->waiting.push_back(id);
-  if (flows_[id].with_immediate) (void)qps_[qps_[qp]->peer]->qp->post_recv({id});
+  Node& peer = *qps_[qps_[qp]->peer];
+  if (flows_[id].with_immediate && peer.qp->post_recv({id}) == transport::PostResult::kOk) ++peer.receives;
   post_waiting(qp);
   after_events(qp);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -17,7 +18,9 @@
 #include "cc/qpcc.h"
 #include "fabric/fabric.h"
 #include "sim/flow.h"
+#include "sim/outstanding.h"
 #include "sim/run_stats.h"
+#include "sim/sack_truth.h"
 #include "sim/size_model.h"
 #include "sim/timer_heap.h"
 #include "sim/token.h"
@@ -106,6 +109,8 @@ class Simulation {
   /// Called with every change of state of an EV that EvSetConfig::report_skips lets through.
   using EvWatch = std::function<void(QpId, const path::EvSet::Event&)>;
   void on_ev_event(EvWatch callback) { ev_event_ = std::move(callback); }
+  /// A SACK that the peer of `to` did not send arrives there.
+  void forge_sack(QpId to, const wire::SackView& sack, const wire::RxMeta& meta);
   /// Called for every packet that is sent, delivered or dropped.
   void on_trace(std::function<void(const TraceEvent&)> callback) { trace_ = std::move(callback); }
   /// Called every `events` turns of the loop; false ends the run there.
@@ -143,6 +148,16 @@ class Simulation {
   [[nodiscard]] fabric::Packet view_of(QpId id, path::EvIndex ev) const;
 
  private:
+  /// What the checks remember of a QP; the models are made with the first packet that they judge.
+  struct Checks {
+    std::unique_ptr<Outstanding> sent;
+    std::unique_ptr<SackTruth> accepted;
+    std::uint64_t fallbacks = 0;  ///< counters of the QP as they were seen last
+    std::uint64_t tail_repeats = 0;
+    std::uint64_t skip_marks = 0;
+    std::uint64_t skips_restored = 0;
+    std::uint64_t planes_down = 0;
+  };
   struct Node {
     std::unique_ptr<transport::Qp> qp;
     cc::Qpcc* qpcc = nullptr;
@@ -155,9 +170,11 @@ class Simulation {
     bool in_tx = false;
     bool in_control = false;
     std::uint64_t condemned_seen = 0;
-    std::uint64_t fallbacks_seen = 0;
+    Checks checks;
+    std::uint32_t peer_index = 0;   ///< of its peer's host in Host::peers
     std::deque<FlowId> waiting;     ///< flows that the send queue has no room for
     std::deque<FlowId> expected;    ///< posted, in the order in which they must complete
+    std::uint32_t receives = 0;     ///< posted and not completed
     std::deque<FlowId> immediates;  ///< of these WriteIMMs, in the order in which the peer must deliver them
     std::vector<std::uint64_t> sent_by_ev;
     std::vector<std::uint32_t> fault_losses;  ///< by EV, since its last verdict
@@ -207,7 +224,7 @@ class Simulation {
   // simulation.cc: the loop, arrivals, flows
   void deliver(const fabric::Outcome& outcome);
   void deliver_data(QpId id, const Token& token, const wire::RxMeta& meta);
-  static void deliver_control(Node& node, const transport::ControlDesc& d, const wire::RxMeta& meta);
+  void deliver_control(Node& node, const Token& token, const wire::RxMeta& meta);
   void place(QpId id, const transport::TxDesc& d, const wire::RxMeta& meta, std::uint64_t payload_word);
   void place_later(const Placement& placement, Duration wait);
   void placement_done(std::uint32_t index);
@@ -233,23 +250,33 @@ class Simulation {
 
   // simulation_endpoint.cc
   void deliver_endpoint(QpId id, const transport::ControlDesc& d, const wire::RxMeta& meta);
-  void add_peer(HostId host, HostId peer, QpId via);
+  void add_peer(HostId host, QpId via);
   void report_ports(HostId host);
   bool pump_endpoint(HostId host, transport::PortCredits& credits);
   void send_endpoint(QpId via, path::EvIndex ev, std::uint32_t entropy, std::uint8_t plane,
                      const transport::ControlDesc& d);
   [[nodiscard]] static Time endpoint_deadline(const Host& host);
 
-  // simulation_watch.cc: what is measured and what must hold
+  // simulation_watch.cc: what is measured
   void note_drop(const fabric::Outcome& outcome, const Token& token);
   void note_verdicts(QpId id, Node& node);
   void sample_queues(Time until);
   void look(Time until);
   void trace(TraceEvent::What what, const fabric::Packet& packet, const Token& token,
              fabric::DropReason reason = fabric::DropReason::kNone);
-  void check(QpId id);
+
+  // simulation_check.cc: what must hold
+  void check(QpId id, Node& node);
+  void check_sender(QpId id, Node& node);
   void check_sent(QpId id, Node& node, const transport::TxDesc& d);
+  void check_ev_of(QpId id, Node& node, const transport::TxDesc& d);
+  void check_again(QpId id, Node& node, const transport::TxDesc& d);
+  static SackTruth& accepted_by(Node& node);
+  void check_sack(QpId id, Node& node, const wire::SackView& sack);
+  void check_event(QpId id, const Node& node, const path::EvSet::Event& event);
+  void check_probes(QpId id, const Node& node);
   void check_conservation();
+  [[nodiscard]] std::string text_of(QpId id) const;
 
   std::unique_ptr<fabric::Fabric> fabric_;
   SimOptions options_;
@@ -288,6 +315,7 @@ class Simulation {
   FaultLog faults_;
   std::vector<FaultTime> fault_times_;
   std::size_t next_fault_ = 0;
+  Duration least_rtt_ = Duration{std::numeric_limits<std::int64_t>::max()};  ///< no answer is faster
   Time now_{1};
   std::string violation_;
 };

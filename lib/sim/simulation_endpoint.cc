@@ -7,12 +7,15 @@
 
 namespace mrc::sim {
 
-void Simulation::add_peer(HostId host, HostId peer, QpId via) {
+void Simulation::add_peer(HostId host, QpId via) {
   Host& h = hosts_[host];
+  Node& node = *qps_[via];
+  const HostId peer = qps_[node.peer]->host;
   const auto known =
       std::find_if(h.peers.begin(), h.peers.end(), [&](const Peer& p) { return p.host == peer; });
+  node.peer_index = static_cast<std::uint32_t>(known - h.peers.begin());
   if (known != h.peers.end()) {
-    qps_[via]->qp->on_peer_ports(known->ports.planes_up(), now_);
+    node.qp->on_peer_ports(known->ports.planes_up(), now_);
     return;
   }
   Peer p;
@@ -78,23 +81,23 @@ void Simulation::send_endpoint(QpId via, path::EvIndex ev, std::uint32_t entropy
 void Simulation::deliver_endpoint(QpId id, const transport::ControlDesc& d, const wire::RxMeta& meta) {
   Node& node = *qps_[id];
   Host& host = hosts_[node.host];
-  const HostId from = qps_[node.peer]->host;
-  const auto peer =
-      std::find_if(host.peers.begin(), host.peers.end(), [&](const Peer& p) { return p.host == from; });
-  if (peer == host.peers.end()) return;
+  Peer& peer = host.peers[node.peer_index];
   mark_dirty(node.host);
   if (d.opcode == wire::Opcode::kEndpointResponse) {
     if (d.response.op == wire::EndpointOp::kEvProbe)
       node.qp->on_ev_probe_answer(d.response, now_);
     else
-      peer->report.on_response(d.response);
+      peer.report.on_response(d.response);
     return;
   }
-  peer->answers.push_back({transport::response_to(d.request), id, meta.port, meta.entropy});
-  if (d.request.op == wire::EndpointOp::kEvProbe || !peer->ports.on_request(d.request, now_)) return;
+  peer.answers.push_back({transport::response_to(d.request), id, meta.port, meta.entropy});
+  if (d.request.op == wire::EndpointOp::kEvProbe || !peer.ports.on_request(d.request, now_)) return;
+  const std::uint32_t up = peer.ports.planes_up();
   for (const QpId other : host.qps) {
-    if (qps_[qps_[other]->peer]->host != from) continue;
-    qps_[other]->qp->on_peer_ports(peer->ports.planes_up(), now_);
+    Node& mine = *qps_[other];
+    if (mine.peer_index != node.peer_index) continue;
+    if (mine.checks.sent) mine.checks.sent->on_planes_out(~up, now_);
+    mine.qp->on_peer_ports(up, now_);
     after_events(other);
   }
 }

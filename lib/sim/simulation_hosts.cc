@@ -13,7 +13,7 @@ void Simulation::after_events(QpId id) {
   Node& node = *qps_[id];
   collect_completions(id);
   if (ev_event_ || node.qp->ev_set().counters().assumed_bad != node.condemned_seen) note_verdicts(id, node);
-  if (options_.check_invariants) check(id);
+  if (options_.check_invariants) check(id, node);
   enlist(id, node);
   // News of one QP may open the window of those it shares the controller with (D7).
   const Group& group = groups_[node.group];
@@ -61,6 +61,7 @@ void Simulation::watch_ports() {
     if (changed == 0) continue;
     hosts_[h].ports_up = up;
     for (const QpId id : hosts_[h].qps) {
+      if (qps_[id]->checks.sent) qps_[id]->checks.sent->on_planes_out(changed & ~up, now_);
       for (std::uint32_t p = 0; p < planes; ++p)
         if ((changed >> p & 1U) != 0)
           qps_[id]->qp->on_port_change(static_cast<std::uint8_t>(p), (up >> p & 1U) != 0, now_);
@@ -128,6 +129,7 @@ bool Simulation::pump_control(HostId id, transport::PortCredits& credits) {
       view.kind = probe ? fabric::Kind::kProbe : fabric::Kind::kControl;
       view.dscp = d.dscp;
       ++counters_.control_sent;
+      if (options_.check_invariants && d.opcode == wire::Opcode::kSack) check_sack(qp, node, d.sack);
       inject(qp, d.ev, d.entropy, d.port, token, view);
     } else {
       tokens_.release(token);

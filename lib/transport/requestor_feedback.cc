@@ -121,6 +121,8 @@ void Requestor::note_mark(const wire::SackView& sack, const Trigger& trigger, Ti
     ctx_.ev_set.on_probe_answer(trigger.ev, sack.m, now);
   } else if (sack.m == wire::EvMark::kSkipOnce || sack.m == wire::EvMark::kAlwaysSkip) {
     ctx_.ev_set.on_mark(trigger.ev, sack.m, now);
+  } else if (seeded_defect(Defect::kSkipUnmarked)) {
+    ctx_.ev_set.on_mark(trigger.ev, wire::EvMark::kSkipOnce, now);
   } else if (!trigger.probe) {
     ctx_.ev_set.on_clean(trigger.ev, now);
   }

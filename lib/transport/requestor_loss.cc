@@ -225,7 +225,7 @@ void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
   }
   if (nack.reason == wire::NackReason::kUnexpEvent) {
     failure_ = WcStatus::kRemOpErr;  // never retransmitted
-  } else if (match == Which::kCurrent && window_.sent.test(seq)) {
+  } else if ((match == Which::kCurrent || seeded_defect(Defect::kNackAnyCopy)) && window_.sent.test(seq)) {
     nack_matched(nack.reason, seq, now);
   } else if (index < 2 && !repeated) {
     cc::NackSignal signal;  // not charged any more: a signal, nothing to subtract (D7)

@@ -90,7 +90,9 @@ void Responder::build_sack(const ControlTrigger& trigger, wire::SackView& out) {
   if (seeded_defect(Defect::kSackBaseOffByOne)) ++out.sack_offset;
   out.sack_bitmap = map.bits;
   out.tx_timestamp = trigger.tx_timestamp;
-  out.ooo_count = static_cast<std::uint16_t>(std::min(ooo_count_, 0x7FFFU));
+  const std::uint32_t above =
+      seeded_defect(Defect::kWrongOooCount) ? static_cast<std::uint32_t>(max_rcv_ - cack_) : ooo_count_;
+  out.ooo_count = static_cast<std::uint16_t>(std::min(above, 0x7FFFU));
   out.rcvd_bytes =
       ctx_.policy.first_rcvd_bytes + static_cast<std::int32_t>(((rcvd_bytes_ + 255) >> 8) & RcvdUnits::kMask);
   trigger_bytes_ = 0;

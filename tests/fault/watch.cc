@@ -77,12 +77,7 @@ void print(const TraceEvent& e) {
 }  // namespace
 
 Watch::Watch(const Scenario& scenario, sim::Simulation& sim, bool trace)
-    : s_(scenario),
-      trace_(trace),
-      sim_(sim),
-      rng_(Rng(scenario.seed).fork(0x3A7C4)),
-      peer_ports_(sim.network().topology().hosts * sim.network().topology().hosts) {
-  for (sim::QpId id = 0; id < sim.qps(); ++id) senders_.emplace_back(sim.qp(id).attributes().sq_psn);
+    : s_(scenario), trace_(trace), sim_(sim), rng_(Rng(scenario.seed).fork(0x3A7C4)), senders_(sim.qps()) {
   sim_.on_trace([this](const TraceEvent& e) { on_trace(e); });
   sim_.on_ev_event([this](sim::QpId id, const path::EvSet::Event& e) { on_ev_event(id, e); });
 }
@@ -92,23 +87,11 @@ void Watch::violate(sim::QpId id, const std::string& what) {
     failure_ = "QP " + std::to_string(id) + ": " + what + " (" + std::to_string(sim_.now().ns) + " ns)";
 }
 
-transport::PeerPorts& Watch::ports_of(fabric::HostId host, fabric::HostId peer) {
-  return peer_ports_[host * sim_.network().topology().hosts + peer];
-}
-
-std::uint32_t Watch::links_up(fabric::HostId host) const {
-  std::uint32_t mask = 0;
-  for (std::uint8_t p = 0; p < s_.clos.planes; ++p)
-    mask |= sim_.network().host_port_up(host, p) ? 1U << p : 0U;
-  return mask;
-}
-
 void Watch::on_trace(const TraceEvent& e) {
   const sim::Token& token = *e.token;
   if (trace_) print(e);
   if (e.what == TraceEvent::What::kSent) {
     if (token.is_data) on_data_sent(e.from_qp, token.data);
-    check_charged(e.from_qp);
     if (!token.is_data && token.control.opcode == wire::Opcode::kNack && s_.kind != Kind::kWindow &&
         token.control.nack.reason == wire::NackReason::kPsnOorWindow)
       violate(e.from_qp, "refuses a PSN that it had promised to take (D16)");
@@ -119,11 +102,6 @@ void Watch::on_trace(const TraceEvent& e) {
 
 void Watch::on_delivered(const TraceEvent& e) {
   const sim::Token& token = *e.token;
-  Sender& sender = senders_[e.to_qp];
-  if (token.control.opcode == wire::Opcode::kSack) sender.packets.on_sack(token.control.sack);
-  if (token.control.opcode == wire::Opcode::kAck) sender.packets.on_ack(token.control.ack);
-  if (token.control.opcode == wire::Opcode::kEndpointRequest)
-    ports_of(sim_.host_of(e.to_qp), sim_.host_of(e.from_qp)).on_request(token.control.request, e.at);
   // A peer that says "never use this EV again": ours never does, so a copy of its SACK says it first.
   if (token.control.opcode == wire::Opcode::kSack && rng_.chance(s_.always_skip)) {
     wire::SackView sack = token.control.sack;
@@ -131,7 +109,7 @@ void Watch::on_delivered(const TraceEvent& e) {
     wire::RxMeta meta;
     meta.arrival = e.at;
     meta.port = e.packet->plane;
-    sim_.qp(e.to_qp).on_sack(sack, meta);
+    sim_.forge_sack(e.to_qp, sack, meta);
   }
 }
 
@@ -140,28 +118,6 @@ void Watch::on_data_sent(sim::QpId id, const transport::TxDesc& d) {
   sender.first_data = earlier(sender.first_data, sim_.now());
   sender.last_data = sim_.now();
   check_limit(id, d);
-  const std::uint64_t fallbacks = sim_.qp(id).ev_set().counters().fallback_picks;
-  const bool fallback = std::exchange(sender.fallbacks, fallbacks) != fallbacks;
-  if (!fallback) {
-    check_plane(id, d);
-    check_ev(id, d);
-  }
-  sender.packets.on_sent(d, sim_.now());
-}
-
-// D7: what is charged is not known received. D9: nor is it on a plane that fell silent, if it left so late
-// that no answer can be back. Nothing to see once fallbacks go there.
-void Watch::check_charged(sim::QpId id) {
-  const transport::Qp& qp = sim_.qp(id);
-  const Sender& sender = senders_[id];
-  std::int64_t most = sender.packets.unknown_bytes();
-  const Time recent = sim_.now() - s_.clos.host_port.delay * 4;  // two links there, two back
-  const std::uint32_t silent = sender.fallbacks == 0 ? qp.ev_set().silent_planes() : 0;
-  for (std::uint8_t p = 0; p < s_.clos.planes; ++p)
-    if ((silent >> p & 1U) != 0) most -= sender.packets.bytes_over(p, recent);
-  if (qp.charged_bytes() > most)
-    violate(id, std::to_string(qp.charged_bytes()) + " bytes are charged, at most " + std::to_string(most) +
-                    " can be under way" + (silent != 0 ? " beside a silent plane (D9)" : " (D7)"));
 }
 
 // D15: from its first packet to the Transport ACK that covers it.
@@ -175,34 +131,6 @@ void Watch::check_limit(sim::QpId id, const transport::TxDesc& d) {
   if (open.size() > sim_.qp(id).attributes().max_wimm)
     violate(id, std::to_string(open.size()) + " WriteIMMs in flight, the peer takes " +
                     std::to_string(sim_.qp(id).attributes().max_wimm) + " (D15)");
-}
-
-// I9: nothing goes to planes that are DOWN, as far as the sender knows.
-void Watch::check_plane(sim::QpId id, const transport::TxDesc& d) {
-  const fabric::HostId host = sim_.host_of(id);
-  const std::uint32_t links = links_up(host);
-  std::uint32_t reachable = links & ports_of(host, sim_.host_of(sim_.peer_of(id))).planes_up();
-  if (reachable == 0) reachable = links;
-  if ((reachable >> d.port & 1U) == 0)
-    violate(id, "sends data to a port that its peer called down (D9, D19)");
-  if ((sim_.qp(id).ev_set().silent_planes() >> d.port & 1U) != 0)
-    violate(id, "sends data over a plane that fell silent (D9)");
-}
-
-// D10: not the EV it was lost on, if there is another that could carry it now.
-void Watch::check_ev(sim::QpId id, const transport::TxDesc& d) {
-  if (!d.rtx || senders_[id].packets[d.psn].ev != d.ev) return;
-  const path::EvSet& evs = sim_.qp(id).ev_set();
-  const fabric::HostId host = sim_.host_of(id);
-  for (std::size_t i = 0; i < evs.table().size(); ++i) {
-    const auto other = static_cast<path::EvIndex>(i);
-    const std::uint8_t port = evs.table()[other].port;
-    if (other == d.ev || evs.state(other) != EvState::kGood || !evs.listed(other)) continue;
-    if (!evs.port_usable(port) || !sim_.network().host_port_up(host, port)) continue;
-    if (sim_.network().port_free_at(host, port) > sim_.now()) continue;
-    return violate(id, "sends again on the EV it was lost on, " + std::to_string(d.ev) + ", while " +
-                           std::to_string(other) + " is usable (D10)");
-  }
 }
 
 void Watch::on_ev_event(sim::QpId id, const path::EvSet::Event& e) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks at every packet of a run and at the states of EVs and planes: judges what is sent by what the sender
-// knows, and counts the transitions.
+// Looks at every packet of a run and at the states of EVs and planes: judges what the invariants of lib/sim
+// leave open, and counts the transitions.
 #pragma once
 
 #include <array>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "coverage.h"
-#include "outstanding.h"
 #include "scenario.h"
 
 namespace mrc::fault {
@@ -30,11 +29,8 @@ class Watch {
  private:
   enum class Plane : std::uint8_t { kUp, kSilent, kOwnPort, kPeersPort };
   struct Sender {
-    explicit Sender(Psn first) : packets(first) {}
-    Outstanding packets;
     std::vector<sim::FlowId> immediates;  ///< WriteIMMs begun and not completed
     std::array<Plane, kMaxPlanes> planes{};
-    std::uint64_t fallbacks = 0;
     Time first_data = Time::never();
     Time last_data;
   };
@@ -43,13 +39,7 @@ class Watch {
   void on_delivered(const sim::TraceEvent& e);
   void on_data_sent(sim::QpId id, const transport::TxDesc& d);
   void check_limit(sim::QpId id, const transport::TxDesc& d);
-  void check_plane(sim::QpId id, const transport::TxDesc& d);
-  void check_ev(sim::QpId id, const transport::TxDesc& d);
-  void check_charged(sim::QpId id);
   void on_ev_event(sim::QpId id, const path::EvSet::Event& e);
-  /// Which port status a host believes of another, as it was delivered.
-  transport::PeerPorts& ports_of(fabric::HostId host, fabric::HostId peer);
-  [[nodiscard]] std::uint32_t links_up(fabric::HostId host) const;
   [[nodiscard]] Plane state_of(sim::QpId id, std::uint8_t plane) const;
   void violate(sim::QpId id, const std::string& what);
 
@@ -58,7 +48,6 @@ class Watch {
   sim::Simulation& sim_;
   Rng rng_;
   std::vector<Sender> senders_;
-  std::vector<transport::PeerPorts> peer_ports_;                                  ///< host x hosts + peer
   std::array<std::array<std::array<std::uint64_t, 16>, 4>, 4> ev_transitions_{};  ///< from, to, cause
   std::array<std::array<std::uint64_t, 4>, 4> plane_transitions_{};
   std::string failure_;

@@ -70,7 +70,7 @@ void Host::handle(Packet& p, Time now) {
   } else if (const auto* nack = std::get_if<wire::NackView>(&p.view)) {
     tell("rx-nack");
     ++seen_.nacks;
-    out_.on_nack_delivered(*nack, now);
+    out_.on_nack_delivered(*nack, p.meta.arrival);
     qp_->on_nack(*nack, p.meta);
   } else if (const auto* ack = std::get_if<wire::AckView>(&p.view)) {
     tell("rx-ack");
@@ -144,14 +144,16 @@ void Host::on_sack(const Packet& p, const wire::SackView& sack, Time now) {
                {{"cack", out_.index_of(sack.cack_psn)},
                 {"offset", sack.sack_offset},
                 {"bits", static_cast<std::int64_t>(sack.sack_bitmap)}});
-  out_.on_sack_delivered(sack, p.sent, now);
+  out_.on_sack_delivered(sack, p.sent, p.meta.arrival);
   const int times = rng_.chance(0.1) ? 2 : 1;
   for (int i = 0; i < times; ++i) {
     const auto share = qp_->inflight_share_bytes();
     const auto unack = qp_->unack_psn();
     const auto given_up = qp_->counters().rtx_by_cause;
+    const auto skips = qp_->ev_set().counters().skip_marks;
     ++seen_.sacks;
     qp_->on_sack(sack, p.meta);
+    if (qp_->ev_set().counters().skip_marks != skips) out_.check_skip(p.meta.arrival);
     // I7: a SACK twice equals once
     if (i == 1 && (share != qp_->inflight_share_bytes() || unack != qp_->unack_psn() ||
                    given_up != qp_->counters().rtx_by_cause))

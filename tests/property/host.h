@@ -57,6 +57,7 @@ class Host {
   std::size_t send_burst(Time now, transport::PortCredits& credits, std::size_t most, bool& last_asked);
   void watch(Time now);
   void change_ports(Time now);
+  void watch_evs();
   void watch_planes(Time now);
   void plan_next(Time now);
   void transmit(Packet packet, Time now);

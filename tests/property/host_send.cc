@@ -27,6 +27,7 @@ void Host::service(Time now) {
   place_due(now);
   const bool timer = qp_->wake().deadline <= now;
   if (timer) {
+    out_.on_timer(now);
     qp_->on_timer(now);
     trace_.event(t, index_, "timer", {});
     watch_planes(now);
@@ -51,7 +52,7 @@ void Host::change_ports(Time now) {
   const bool down = plan_.port_down >= 0 && t >= plan_.port_down_from && t < plan_.port_down_to;
   if (down != port_was_down_) {
     port_was_down_ = down;
-    if (down) out_.on_port_down(static_cast<std::uint8_t>(plan_.port_down), now);
+    if (down) out_.on_planes_out(1U << plan_.port_down, now);
     qp_->on_port_change(static_cast<std::uint8_t>(plan_.port_down), !down, now);
   }
   const bool peer = plan_.peer_down >= 0 && t >= plan_.peer_down_from && t < plan_.peer_down_to;
@@ -62,10 +63,32 @@ void Host::change_ports(Time now) {
   }
 }
 
+void Host::watch_evs() {
+  const path::EvSet& evs = qp_->ev_set();
+  if (evs.active() + plan_.denied.size() < s_.policy.ev.ev_min_active)
+    violate("D9", evs.active(), " EVs are active, ev_min_active is ", s_.policy.ev.ev_min_active);
+  std::array<path::EvSet::Event, 16> events;
+  std::uint64_t dropped = 0;
+  for (std::size_t n = events.size(); n == events.size();) {
+    n = qp_->ev_set().poll_events(events, dropped);
+    for (std::size_t i = 0; i < n; ++i) out_.check_event(events[i]);
+  }
+  if (evs.counters().assumed_bad == 0) return;
+  for (std::size_t ev = 0; ev < table_->size(); ++ev) {
+    const auto index = static_cast<path::EvIndex>(ev);
+    if (evs.state(index) == path::EvState::kAssumedBad && evs.probe_due(index).is_never())
+      violate("I9", "EV ", ev, " is assumed bad and no probe is scheduled");
+  }
+}
+
 void Host::watch_planes(Time now) {
+  watch_evs();
   const std::uint32_t silent = qp_->ev_set().silent_planes();
-  if (qp_->ev_set().counters().planes_down != planes_down_ && qp_->state() == QpState::kRts)
-    out_.check_plane_flush(*qp_, silent & ~silent_, now);
+  if (qp_->ev_set().counters().planes_down != planes_down_) {
+    out_.on_planes_out(silent != 0 ? silent : ~0U, now);
+    out_.check_silence(silent & ~silent_);
+    if (qp_->state() == QpState::kRts) out_.check_plane_flush(*qp_, silent & ~silent_, now);
+  }
   planes_down_ = qp_->ev_set().counters().planes_down;
   silent_ = silent;
   if (silent == 0) return;
@@ -234,9 +257,12 @@ std::size_t Host::send_burst(Time now, transport::PortCredits& credits, std::siz
   c.cwnd = qpcc_.cwnd_bytes();
   c.inflight_before = qpcc_.inflight_bytes();
   const auto fallbacks = qp_->ev_set().counters().fallback_picks;
+  const auto restored = qp_->ev_set().counters().skip_restored;
   const auto tails = qp_->counters().rtx_by_cause[static_cast<std::size_t>(transport::RtxCause::kTailRepeat)];
   const std::size_t n = qp_->next_packets(now, credits, std::span(out).first(most));
   c.ports_left = credits.free_mask();
+  if (qp_->ev_set().counters().skip_restored - restored > n)
+    violate("D10", "more SKIPs were restored than ", n, " packets sent");
   c.fallback = qp_->ev_set().counters().fallback_picks != fallbacks;
   c.tail_repeat =
       qp_->counters().rtx_by_cause[static_cast<std::size_t>(transport::RtxCause::kTailRepeat)] != tails;

@@ -25,7 +25,10 @@ Stream::Stream(const Scenario& s, int sender, const path::EvTable& sender_table)
       attr_(s.side[sender].attr),
       peer_(s.side[1 - sender].attr),
       source_base_(mix64(s.seed * 2 + sender) >> 8),
-      target_base_(mix64(s.seed * 3 + sender) | 1) {
+      target_base_(mix64(s.seed * 3 + sender) | 1),
+      sent_(attr_.sq_psn, attr_.mpr * kPsnsPerMprUnit, table_,
+            {s.policy.base_rtt, ack_interval(attr_, 0), s.policy.ev_flush, s.policy.use_timestamps}),
+      received_truth_(attr_.sq_psn, peer_.mpr_dest * kPsnsPerMprUnit, s.policy.first_rcvd_bytes) {
   mpr_ = attr_.mpr;
   std::size_t bytes = 0;
   for (const MessagePlan& m : s.side[sender].messages) bytes += m.length_bytes;

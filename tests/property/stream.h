@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The oracle of one direction: what the requestor of one host does to the memory of the other. It knows the
 // truth of both ends, keeps its own small model of it, and judges every descriptor, verdict, control packet
-// and completion against that model.
+// and completion against that model. What the simulator checks in every run too stands in lib/sim.
 #pragma once
 
 #include <array>
@@ -10,6 +10,8 @@
 
 #include "packet.h"
 #include "scenario.h"
+#include "sim/outstanding.h"
+#include "sim/sack_truth.h"
 #include "transport/qp.h"
 
 namespace mrc::property {
@@ -37,10 +39,8 @@ struct Record {
   std::uint16_t payload = 0;
   std::uint16_t sends = 0;
   Time last_tx;
-  Time witness;  ///< newest arrival of a SACK or NACK that justifies giving the last transmission up
   path::EvIndex ev = path::kNoEv;
   std::uint8_t port = 0;
-  bool accepted = false;   ///< responder: kPlace
   bool in_memory = false;  ///< responder: placed
   bool known = false;      ///< requestor: told by a SACK or ACK that was delivered
   std::array<std::pair<std::uint32_t, Tick>, 3> arrivals{};  ///< newest first: entropy and timestamp
@@ -76,14 +76,21 @@ class Stream {
   // Requestor
   /// Judges a data packet and returns it as the channel takes it.
   Packet on_tx(const transport::TxDesc& d, const transport::Qp& qp, const TxContext& context);
+  /// `created`: when the peer sent it; `now`: when it arrived, though the host may have been away.
   void on_sack_delivered(const wire::SackView& sack, Time created, Time now);
-  void on_nack_delivered(const wire::NackView& nack, Time now);
+  void on_nack_delivered(const wire::NackView& nack, Time now) { sent_.on_nack(nack, now); }
   void on_ack_delivered(const wire::AckView& ack);
-  void on_port_down(std::uint8_t port, Time now) { port_down_at_[port] = now; }
+  void on_timer(Time now) { sent_.on_timer(now); }
+  void on_planes_out(std::uint32_t planes, Time now) { sent_.on_planes_out(planes, now); }
   void on_peer_port(std::uint8_t port, bool up, Time now) {
     peer_down_ = up ? 0 : 1U << port;
-    if (!up) port_down_at_[port] = now;
+    sent_.on_planes_out(peer_down_, now);
   }
+  /// I2: the verdict of an EV needs a witness of this moment.
+  void check_event(const path::EvSet::Event& event) const;
+  /// So does a SKIP, and a plane that is given up.
+  void check_skip(Time at) const;
+  void check_silence(std::uint32_t planes) const;
   void check_inflight(const transport::Qp& qp) const;
   /// Planes went DOWN: what left for them within the last round trip is given up with them (D9).
   void check_plane_flush(const transport::Qp& qp, std::uint32_t planes, Time now) const;
@@ -118,12 +125,7 @@ class Stream {
   void check_witness(const transport::TxDesc& d, std::int64_t index, const TxContext& c) const;
   void check_path(const transport::TxDesc& d, const Record& r, const transport::Qp& qp,
                   const TxContext& c) const;
-  [[nodiscard]] bool has_witness(const Record& r, Time now) const;
-  [[nodiscard]] bool plane_fell_silent(const Record& r, Time now) const;
   void mark_known(std::int64_t index);
-  void check_bitmap(const wire::SackView& sack, std::int64_t cack) const;
-  void check_walk(const wire::SackView& sack, std::int64_t cack);
-  void check_coverage(const wire::SackView& sack);
   void close(Message& m);
   [[nodiscard]] bool bytes_match(const Message& m) const;
   [[nodiscard]] wire::Opcode expected_opcode(const Message& m, std::int64_t index) const;
@@ -155,22 +157,11 @@ class Stream {
   std::int64_t mpr_ = 0;                              ///< blocks (D16)
   std::uint64_t retransmissions_ = 0;
   Time silence_began_;
-  struct GivenUp {
-    path::EvIndex ev;
-    Time sent, at;
-  };
-  std::vector<GivenUp> given_up_;  ///< transmissions that were repeated: their EVs may have been flushed (D9)
-  Time port_down_at_[kMaxPlanes]{};
+  sim::Outstanding sent_;
   std::uint32_t peer_down_ = 0;  ///< as the peer reported
 
-  std::int64_t cack_ = -1, placed_ = -1, max_received_ = -1;
-  std::int64_t out_of_order_ = 0;
-  std::uint64_t received_bytes_ = 0;
-  std::int64_t walk_hole_ = -1;  ///< oldest hole, and for how many SACKs it has not been shown
-  std::int64_t walk_unshown_ = 0;
-  std::int64_t still_cack_ = -1, still_max_ = -1;  ///< while these do not move, what was shown of the window
-  std::int64_t still_sacks_ = 0;
-  std::vector<bool> still_shown_;
+  sim::SackTruth received_truth_;
+  std::int64_t placed_ = -1;
 };
 
 }  // namespace mrc::property

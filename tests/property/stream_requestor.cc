@@ -51,8 +51,9 @@ void Stream::check_windows(const TxDesc& d, std::int64_t index, const transport:
   const std::int64_t mpr = std::int64_t{attr_.mpr} * kPsnsPerMprUnit;
   if (d.psn - qp.unack_psn() > mpr)
     violate("D2", "PSN ", d.psn.value(), " is ", d.psn - qp.unack_psn(), " beyond unack_psn, MPR is ", mpr);
-  if (index - cack_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit)
-    violate("D2", "PSN index ", index, " is outside the responder's window above ", cack_);
+  if (index - received_truth_.cack_index() > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit)
+    violate("D2", "PSN index ", index, " is outside the responder's window above ",
+            received_truth_.cack_index());
   const Message& m = messages_[records_[static_cast<std::size_t>(index)].message];
   if (!m.plan.immediate || index != m.first) return;
   ++immediates_started_;
@@ -60,47 +61,34 @@ void Stream::check_windows(const TxDesc& d, std::int64_t index, const transport:
     violate("D15", immediates_started_ - immediates_acked_, " WriteIMMs in flight, limit ", attr_.max_wimm);
 }
 
-bool Stream::has_witness(const Record& r, Time now) const {
-  return r.witness >= r.last_tx || now - r.last_tx >= ack_interval(attr_, 0) ||
-         port_down_at_[r.port] >= r.last_tx;
-}
-
 /// I2: a SACK that covers it with 0, a NACK or a timer; or the death of its EV (D9).
 void Stream::check_witness(const TxDesc& d, std::int64_t index, const TxContext& c) const {
-  const Record& r = records_[static_cast<std::size_t>(index)];
-  if (r.known) {
-    // D14: the last packet of the oldest request whose Transport ACK is missing
-    if (c.tail_repeat && index == std::min(messages_[completed_].last, max_sent_)) return;
-    violate("D1", "PSN index ", index, " is retransmitted though it is known received");
-  }
+  // D14: the last packet of the oldest request whose Transport ACK is missing
+  if (c.tail_repeat && records_[static_cast<std::size_t>(index)].known &&
+      index == std::min(messages_[completed_].last, max_sent_))
+    return;
   if (s_.kind == Kind::kBenign)
     violate("I2", "PSN index ", index, " retransmitted on a channel that loses nothing");
-  if (has_witness(r, c.now)) return;
-  const bool flushed = s_.policy.ev_flush &&
-                       std::any_of(records_.begin(), records_.begin() + max_sent_ + 1, [&](const Record& q) {
-                         return q.ev == r.ev && q.last_tx <= r.last_tx && has_witness(q, c.now);
-                       });
-  const bool followed = std::any_of(given_up_.begin(), given_up_.end(), [&](const GivenUp& g) {
-    return g.ev == r.ev && g.sent <= r.last_tx && g.at >= r.last_tx;
-  });
-  if (!flushed && !(s_.policy.ev_flush && followed) && !plane_fell_silent(r, c.now))
-    violate("I2", "PSN index ", index, " (PSN ", d.psn.value(), ") is retransmitted without a witness");
+  if (const std::string objection = sent_.objection(d.psn, c.now); !objection.empty())
+    violate("I2", "PSN index ", index, " (PSN ", d.psn.value(), ") ", objection);
 }
 
-/// D9: three EVs of its plane lost something that was given up after this packet left, or had left shortly
-/// before (two base RTTs; the requestor's own base RTT may have grown).
-bool Stream::plane_fell_silent(const Record& r, Time now) const {
-  if (!s_.policy.ev.plane_rule) return false;
-  std::vector<path::EvIndex> evs;
-  const auto add = [&](path::EvIndex ev) {
-    if (std::find(evs.begin(), evs.end(), ev) == evs.end()) evs.push_back(ev);
-  };
-  for (auto q = records_.begin(); q <= records_.begin() + max_sent_; ++q)
-    if (q->port == r.port && q->ev != path::kNoEv && has_witness(*q, now)) add(q->ev);
-  for (const GivenUp& g : given_up_)
-    if (g.ev != path::kNoEv && table_[g.ev].port == r.port && r.last_tx - g.at <= s_.policy.base_rtt * 10)
-      add(g.ev);
-  return evs.size() >= 3;
+void Stream::check_event(const path::EvSet::Event& event) const {
+  if (event.to != path::EvState::kAssumedBad) return;
+  const bool by_loss = event.cause == path::EvCause::kLoss || event.cause == path::EvCause::kAckTimeout;
+  if (!by_loss || sent_.lost_on(event.ev) != event.at)
+    violate("I2", "EV ", event.ev, " is assumed bad by cause ", static_cast<int>(event.cause),
+            " and nothing said so");
+}
+
+void Stream::check_skip(Time at) const {
+  if (sent_.marked() != at) violate("I2", "an EV is skipped without a mark or a trim notice");
+}
+
+void Stream::check_silence(std::uint32_t planes) const {
+  for (std::uint8_t p = 0; p < s_.planes; ++p)
+    if ((planes >> p & 1U) != 0 && sent_.evs_with_losses(p) < 3)
+      violate("D9", "plane ", int{p}, " is given up, but fewer than three of its EVs lost a packet");
 }
 
 void Stream::check_plane_flush(const transport::Qp& qp, std::uint32_t planes, Time now) const {
@@ -151,11 +139,9 @@ Packet Stream::on_tx(const TxDesc& d, const transport::Qp& qp, const TxContext& 
     violate("I4", "PSN ", d.psn.value(), " would carry poison: message ", r.message, " has completed");
   check_header(d, m, r);
   check_windows(d, index, qp, c);
-  if (d.rtx) {
-    check_witness(d, index, c);
-    given_up_.push_back({r.ev, r.last_tx, c.now});
-  }
+  if (d.rtx) check_witness(d, index, c);
   check_path(d, r, qp, c);
+  sent_.on_sent(d, c.now);
 
   if (r.sends == 0) unknown_bytes_ += r.nominal;
   if (r.sends == 0 && index == known_upto_ + 1) silence_began_ = c.now;
@@ -199,11 +185,13 @@ void Stream::mark_known(std::int64_t index) {
   r.known = true;
   unknown_bytes_ -= r.nominal;
   known_bytes_ += r.nominal;
-  if (r.accepted) accepted_unknown_bytes_ -= r.nominal;
+  if (received_truth_.accepted(attr_.sq_psn + static_cast<std::int32_t>(index)))
+    accepted_unknown_bytes_ -= r.nominal;
   while (known_upto_ < max_sent_ && records_[static_cast<std::size_t>(known_upto_ + 1)].known) ++known_upto_;
 }
 
 void Stream::on_sack_delivered(const wire::SackView& sack, Time created, Time now) {
+  sent_.on_sack(sack, created, now);
   const std::int64_t cack = index_of(sack.cack_psn);
   for (std::int64_t i = known_upto_ + 1; i <= cack; ++i) mark_known(i);
   if (!sack.pr && index_of(sack.ack_psn()) >= 0) mark_known(index_of(sack.ack_psn()));
@@ -219,25 +207,12 @@ void Stream::on_sack_delivered(const wire::SackView& sack, Time created, Time no
   const std::int64_t base = index_of(sack.sack_base());
   for (int bit = 0; bit < 64; ++bit) {
     const std::int64_t i = base + bit;
-    if (i < 0 || i > max_sent_) continue;
-    if (((sack.sack_bitmap >> bit) & 1U) != 0) {
-      mark_known(i);
-      continue;
-    }
-    Record& r = records_[static_cast<std::size_t>(i)];
-    // D8: the trigger left reo (>= one base RTT) later, or later on the same EV
-    const bool later = created - r.last_tx >= s_.policy.base_rtt;
-    const bool same_ev = r.ev != path::kNoEv && table_[r.ev].entropy == sack.entropy;
-    if (!r.known && (later || same_ev)) r.witness = now;
+    if (i >= 0 && i <= max_sent_ && ((sack.sack_bitmap >> bit) & 1U) != 0) mark_known(i);
   }
 }
 
-void Stream::on_nack_delivered(const wire::NackView& nack, Time now) {
-  const std::int64_t i = index_of(nack.nack_psn);
-  if (i >= 0 && i <= max_sent_) records_[static_cast<std::size_t>(i)].witness = now;
-}
-
 void Stream::on_ack_delivered(const wire::AckView& ack) {
+  sent_.on_ack(ack);
   if (!ack.is_ack()) {
     acked_ = std::max(acked_, index_of(ack.psn) - 1);  // a NAK acknowledges what is before it (D17)
     return;
