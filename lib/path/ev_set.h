@@ -91,6 +91,10 @@ struct EvSetConfig {
   std::uint32_t active_evs =
       0;  ///< EVs in rotation, the same number a plane (rounded up), the rest backups. 0: all
   bool rtt_reroute = false;  ///< rest an EV whose RTT stands out against its plane's others
+  /// What D10 is compared with: every EV has the same share, drawn before anybody looks which port is free,
+  /// so that a plane carries as much as it has EVs.
+  bool share_by_ev = false;
+  bool any_plane_backup = false;  ///< what D9 is compared with: a backup may come from any plane
 
   /// What does not fit a table of `ev_count` entries, in words for a person.
   [[nodiscard]] Result<void> check(std::size_t ev_count) const;
@@ -116,6 +120,7 @@ class EvSet {
   EvChoice choose(Time now, std::uint32_t free_ports) {
     const std::uint32_t planes = usable_planes_ & free_ports;
     if (planes != 0) {
+      if (config_.share_by_ev) return choose_by_share(planes, now);
       const std::uint8_t port = rotate(planes);
       if (!policies_.empty()) return {choose_by_policy(port, kNoEv, now), port, false};
       return {take(planes_[port], kNoEv, now), port, false};
@@ -335,6 +340,8 @@ class EvSet {
   void leave_set(EvIndex ev, EvState from);
   void enter_set(EvIndex ev);
   void join(EvIndex ev);
+  [[nodiscard]] bool has_place(std::uint8_t port) const;
+  EvChoice choose_by_share(std::uint32_t planes, Time now);
   [[nodiscard]] EvIndex best_backup(std::uint8_t port) const;
   // RTT rerouting (ev_set_rtt.cc)
   void judge_rtt(EvIndex ev, Duration rtt, Time now);
@@ -368,7 +375,8 @@ class EvSet {
   Rng rng_;
   std::uint32_t spare_ = 0;  ///< the other half, 0: used up
   std::array<Plane, kMaxPlanes> planes_{};
-  std::vector<Policy> policies_;  ///< one a plane; empty: Selector::kMrc
+  std::uint8_t drawn_plane_ = kMaxPlanes;  ///< with share_by_ev: waits for its port; kMaxPlanes: none
+  std::vector<Policy> policies_;           ///< one a plane; empty: Selector::kMrc
   // Cold
   std::vector<EvIndex> ordinal_;   ///< of each EV its number on its plane; with policies_
   std::vector<EvIndex> by_plane_;  ///< EVs in order of plane, planes_[p].begin first; with policies_

@@ -26,9 +26,10 @@ void EvSet::fill_active_set() {
 // GOOD, of the same plane, most recently proven first (D9).
 EvIndex EvSet::best_backup(std::uint8_t port) const {
   if (planes_[port].quota == 0 || config_.active_evs == 0) return kNoEv;
+  const std::uint32_t planes = config_.any_plane_backup ? in_service_ : 1U << port;
   EvIndex best = kNoEv;
   for (std::size_t ev = 0; ev < state_.size(); ++ev) {
-    if (place_[ev] != 0 || state_[ev] != EvState::kGood || (*table_)[ev].port != port) continue;
+    if (place_[ev] != 0 || state_[ev] != EvState::kGood || (planes >> (*table_)[ev].port & 1U) == 0) continue;
     if (best == kNoEv || proof_[ev] > proof_[best]) best = static_cast<EvIndex>(ev);
   }
   return best;
@@ -63,11 +64,34 @@ void EvSet::leave_set(EvIndex ev, EvState from) {
   refresh_usable();
 }
 
+bool EvSet::has_place(std::uint8_t port) const {
+  if (!config_.any_plane_backup) return planes_[port].in_set < planes_[port].quota;
+  std::size_t places = 0;
+  for (const Plane& plane : planes_) places += plane.quota;
+  return active_ < places;
+}
+
+// A plane is drawn with the weight of its EVs, and keeps its turn until its port is free.
+EvChoice EvSet::choose_by_share(std::uint32_t planes, Time now) {
+  if (drawn_plane_ == kMaxPlanes || (usable_planes_ >> drawn_plane_ & 1U) == 0) {
+    std::uint32_t evs = 0;
+    for (std::uint32_t left = usable_planes_; left != 0; left &= left - 1)
+      evs += planes_[static_cast<std::size_t>(__builtin_ctz(left))].size;
+    std::uint32_t drawn = draw(evs);
+    std::uint32_t left = usable_planes_;
+    for (; drawn >= planes_[static_cast<std::size_t>(__builtin_ctz(left))].size; left &= left - 1)
+      drawn -= planes_[static_cast<std::size_t>(__builtin_ctz(left))].size;
+    drawn_plane_ = static_cast<std::uint8_t>(__builtin_ctz(left));
+  }
+  if ((planes >> drawn_plane_ & 1U) == 0) return {};
+  const std::uint8_t port = std::exchange(drawn_plane_, static_cast<std::uint8_t>(kMaxPlanes));
+  return {take(planes_[port], kNoEv, now), port, false};
+}
+
 // It is GOOD again: in rotation when its plane has a place free, else a backup.
 void EvSet::enter_set(EvIndex ev) {
-  const Plane& plane = planes_[(*table_)[ev].port];
   place_[ev] = 0;
-  if (plane.in_set >= plane.quota) return;
+  if (!has_place((*table_)[ev].port)) return;
   join(ev);
   refresh_usable();
 }

@@ -216,6 +216,8 @@ Result<void> resolve_scenario(Scenario& s) {
   s.qp.policy.ev.plane_rule = s.detect.plane_rule;
   s.qp.policy.ev.selector = s.paths.selector;
   s.qp.policy.ev.active_evs = s.paths.active;
+  s.qp.policy.ev.share_by_ev = s.paths.share_by_ev;
+  s.qp.policy.ev.any_plane_backup = s.paths.any_plane_backup;
   s.qp.policy.ev.rtt_reroute = s.paths.rtt_reroute;
   fill_queues(s);
   return {};

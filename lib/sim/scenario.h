@@ -98,8 +98,10 @@ struct PathScenario {
   UsidKind usids = UsidKind::kNode;  ///< SRv6: what a way's uSIDs name
   fabric::PlaneEncoding usid_planes = fabric::PlaneEncoding::kInUsid;
   path::Selector selector = path::Selector::kMrc;
-  std::uint32_t active = 0;      ///< EVs in rotation, the rest are backups on their planes; 0: all
-  bool rtt_reroute = false;      ///< rest an EV whose RTT stands out
+  std::uint32_t active = 0;       ///< EVs in rotation, the rest are backups on their planes; 0: all
+  bool share_by_ev = false;       ///< packets are dealt to EVs, not to planes
+  bool any_plane_backup = false;  ///< not only of the plane whose EV it replaces
+  bool rtt_reroute = false;       ///< rest an EV whose RTT stands out
   double denylist_coverage = 0;  ///< of the EVs that lead over a link dead at the start, this share is DENIED
 };
 

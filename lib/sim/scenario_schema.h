@@ -107,6 +107,10 @@ void describe(V& v, PathScenario& c) {
   v.choice("selector", c.selector, kSelectors, "who picks the EV of a packet");
   v.integer("active", c.active, {0, kMaxEvs},
             "EVs in rotation, the rest are backups on their planes; 0: all");
+  v.flag("any_plane_backup", c.any_plane_backup,
+         "a backup may come from another plane than the EV that it replaces");
+  v.flag("share_by_ev", c.share_by_ev,
+         "each EV has the same share, whatever port is free; else each plane, and free ports first");
   v.flag("rtt_reroute", c.rtt_reroute, "rest an EV whose RTT stands out against its plane's others");
   v.number("denylist_coverage", c.denylist_coverage, 0, 1,
            "share of the EVs over links dead at the start that are denied");

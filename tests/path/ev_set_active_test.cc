@@ -76,6 +76,46 @@ TEST(ActiveSet, WithoutBackupsTheSetShrinksAndFillsAgain) {
   EXPECT_EQ(set.active(), 16U);
 }
 
+// What the same-plane rule is compared with: planes end up with different numbers of EVs, and of packets.
+TEST(ActiveSet, BackupsOfAnyPlaneShiftTheLoad) {
+  for (const bool any : {false, true}) {
+    EvSetConfig config;
+    config.active_evs = 64;
+    config.share_by_ev = true;
+    config.any_plane_backup = any;
+    config.plane_rule = false;
+    EvSet set(table_of(256, 4), config, 7);
+    for (EvIndex ev = 0; ev < 256; ev += 4)  // three quarters of plane 0 are dead
+      if (ev % 16 != 0 && set.listed(ev)) set.on_loss(ev, EvCause::kLoss, at_us(10), at_us(20));
+    for (int more = 0; more < 64; ++more)  // and so are the backups that came instead
+      for (EvIndex ev = 0; ev < 256; ev += 4)
+        if (ev % 16 != 0 && set.listed(ev)) set.on_loss(ev, EvCause::kLoss, at_us(30), at_us(40));
+    EXPECT_EQ(set.active(), 64U);
+    std::map<int, int> packets;
+    for (int i = 0; i < 64000; ++i) ++packets[set.choose(at_us(50), kAll).port];
+    if (!any) {
+      for (int port = 0; port < 4; ++port) EXPECT_NEAR(packets[port], 16000, 500);
+      continue;
+    }
+    int evs = 0;
+    for (EvIndex ev = 0; ev < 256; ev += 4) evs += set.listed(ev) ? 1 : 0;
+    EXPECT_LT(evs, 12);
+    EXPECT_NEAR(packets[0], evs * 1000, 500) << "every EV has the same share";
+    for (int i = 0; i < 100; ++i) {  // and waits for its port
+      const EvChoice first = set.choose(at_us(55), 0b0010);
+      if (first.ev == kNoEv) {
+        const EvChoice others = set.choose(at_us(55), 0b1101);
+        EXPECT_TRUE(others.ev != kNoEv && others.port != 1);
+      } else {
+        EXPECT_EQ(first.port, 1);
+      }
+    }
+    // One returns: there is no place free, on whatever plane.
+    set.on_probe_answer(4, EvMark::kNone, at_us(60));
+    EXPECT_EQ(set.active(), 64U);
+  }
+}
+
 TEST(ActiveSet, ABackupServesInsteadOfTheFloor) {
   EvSetConfig config;
   config.active_evs = 8;

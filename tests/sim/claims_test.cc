@@ -55,6 +55,9 @@ TEST(Claims, C12TrimmingTellsCongestionFromFailure) {
   expect_holds("12 trimming");
 }
 
+TEST(Claims, C14BackupsOfTheSamePlaneAvoidAFalseIncast) {
+  expect_holds("14 replacement");
+}
 TEST(Claims, C17UpkeepOfTheReverseSetImprovesTheTail) {
   expect_holds("17 reverse");
 }
