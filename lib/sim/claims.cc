@@ -173,7 +173,7 @@ std::vector<Claim> claims() {
        "tail / ideal with a T1 that swallows everything",
        "claim-08-reboot.yaml",
        true,
-       1.15,
+       1.25,
        {},
        oblivious,
        tail_over_ideal},
