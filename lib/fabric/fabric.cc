@@ -164,6 +164,8 @@ void Fabric::launch_with_faults(Link& link, LinkId id, std::uint32_t slot, Time 
   }
   if (f.corrupt > 0 && link.rng.chance(f.corrupt)) {
     pool_[slot].packet.corrupted = true;
+    pool_[slot].corrupted_at = id;
+    pool_[slot].corrupted_when = now;
     ++link.counters.corrupted;
   }
   const bool twice = f.duplicate > 0 && link.rng.chance(f.duplicate) && pool_[slot].twin == kNil;
@@ -179,6 +181,8 @@ void Fabric::launch_with_faults(Link& link, LinkId id, std::uint32_t slot, Time 
   const std::uint32_t copy = twice ? pool_.take() : kNil;
   if (copy == kNil) return;
   pool_[copy].packet = pool_[slot].packet;
+  pool_[copy].corrupted_at = pool_[slot].corrupted_at;
+  pool_[copy].corrupted_when = pool_[slot].corrupted_when;
   pool_[copy].twin = slot;
   pool_[slot].twin = copy;
   ++link.counters.duplicated;
@@ -297,6 +301,8 @@ void Fabric::write_outcome(std::uint32_t slot, Outcome& out) {
   out.host = s.host;
   out.reason = s.reason;
   out.shared = s.twin != kNil;
+  out.corrupted_at = s.packet.corrupted ? s.corrupted_at : kNil;
+  out.corrupted_when = s.corrupted_when;
   if (s.twin != kNil) pool_[s.twin].twin = kNil;
   pool_.release(slot);
 }

@@ -83,7 +83,9 @@ struct Outcome {
   LinkId link = kNil;  ///< the last link it was on or was to take
   HostId host = kNil;  ///< kNil for a drop
   DropReason reason = DropReason::kNone;
-  bool shared = false;  ///< a duplicate of the same handle is still inside: copy it, do not free it
+  bool shared = false;         ///< a duplicate of the same handle is still inside: copy it, do not free it
+  LinkId corrupted_at = kNil;  ///< of a corrupted packet: where the bit flipped last, and when
+  Time corrupted_when;
 
   [[nodiscard]] bool delivered() const { return reason == DropReason::kNone; }
 };

@@ -22,6 +22,8 @@ struct alignas(64) Slot {
   LinkId link = kNil;
   HostId host = kNil;
   DropReason reason = DropReason::kNone;
+  LinkId corrupted_at = kNil;  ///< with the time: once packet.corrupted
+  Time corrupted_when;
 };
 
 /// A FIFO of slots; every slot is in exactly one list or held by exactly one function.

@@ -8,22 +8,23 @@
 #include "fabric/change.h"
 #include "fabric/topology.h"
 #include "path/ev_table.h"
+#include "sim/fault_log.h"
 #include "sim/scenario.h"
 
 namespace mrc::sim {
 
-/// When faults begin and what they are, in order of time.
+/// What breaks and when, and the log that books losses to it.
 struct FaultPlan {
   std::vector<fabric::ScheduledChange> schedule;
-  struct Begin {
-    Time at;
-    std::uint32_t label = 0;
-  };
-  std::vector<Begin> begins;
-  std::vector<std::string> texts;  ///< by label
+  FaultLog log;
+  std::vector<std::string> texts;  ///< where, by FaultId
 };
 
-/// Draws the random places. Errors: a place that the topology does not have.
+/// Beginnings of faults of a run times the links that each touches.
+inline constexpr std::size_t kMaxFaultSpans = 1U << 20;
+
+/// Draws random places and times, joins what meets on a link. Errors: a place that the topology does not
+/// have, more places drawn than there are, kMaxFaultSpans, fabric::kMaxEvRules.
 Result<FaultPlan> plan_faults(const Scenario& scenario, const fabric::Topology& topology,
                               const path::EvTable& evs);
 

@@ -142,9 +142,11 @@ void collect_network(const Sim& sim, const std::array<DepthHistogram, kQueueClas
     const DepthHistogram& d = depths[i];
     classes[i].where = name(static_cast<QueueClass>(i));
     classes[i].samples = d.samples();
-    classes[i].p50_bytes = d.percentile(50);
-    classes[i].p99_bytes = d.percentile(99);
-    classes[i].p999_bytes = d.percentile(99.9);
+    // Steps round up; the maximum is exact.
+    const auto of = [&](double percent) { return std::min(d.percentile(percent), classes[i].max_bytes); };
+    classes[i].p50_bytes = of(50);
+    classes[i].p99_bytes = of(99);
+    classes[i].p999_bytes = of(99.9);
     o.queues.push_back(classes[i]);
   }
 }
@@ -200,10 +202,13 @@ std::uint64_t Outcome::count(const Counts& of, std::string_view name) const {
 
 namespace {
 
+// Every fault that began, whatever it did, in order of time.
 void collect_faults(const World& world, const FaultLog& log, Outcome& o) {
-  for (const FaultRecord& r : log.records()) {
+  for (FaultId id = 0; id < log.records().size(); ++id) {
+    const FaultRecord& r = log.records()[id];
+    if (r.at.ns > o.end_ns) continue;
     FaultOutcome f;
-    f.where = world.fault_text(r.label);
+    f.where = world.fault_text(id);
     f.at_ns = r.at.ns;
     f.lost_data = r.lost_data;
     f.lost_other = r.lost_other;
@@ -212,6 +217,8 @@ void collect_faults(const World& world, const FaultLog& log, Outcome& o) {
     if (r.last_repair > r.at) f.last_repair_ns = (r.last_repair - r.at).ns;
     o.faults.push_back(f);
   }
+  std::stable_sort(o.faults.begin(), o.faults.end(),
+                   [](const FaultOutcome& a, const FaultOutcome& b) { return a.at_ns < b.at_ns; });
 }
 
 void collect_series(const Series& series, Outcome& o) {

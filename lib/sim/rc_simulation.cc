@@ -157,10 +157,10 @@ void RcSimulation::deliver(const fabric::Outcome& outcome) {
 
 void RcSimulation::note_loss(const Token& token, const fabric::Outcome& outcome) {
   if (!outcome.delivered() && !is_silent_loss(outcome.reason)) return;
-  faults_.catch_up(outcome.at);
-  if (token.packet.kind != RcKind::kData) return faults_.lost_other();
+  const FaultId fault = faults_.causes().of(outcome);
+  if (token.packet.kind != RcKind::kData) return faults_.lost_other(fault);
   const bool received = token.packet.seq < qps_[token.qp].receiver.expected();
-  faults_.lost_data(token.sent, std::uint64_t{token.qp} << 32 | token.packet.seq, received);
+  faults_.lost_data(fault, token.sent, std::uint64_t{token.qp} << 32 | token.packet.seq, received);
 }
 
 // In order means: the payload's source address is the next of its flow.

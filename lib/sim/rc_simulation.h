@@ -51,8 +51,8 @@ class RcSimulation {
 
   /// Called every `events` turns of the loop; false ends the run there.
   void on_tick(std::uint64_t turns, std::function<bool(Time)> callback);
-  /// A fault begins at `at`: what is lost in silence from then on is its doing. In order of time.
-  void note_fault(Time at, std::uint32_t label) { faults_.expect(at, label); }
+  /// Who answers for what is lost in silence.
+  void set_faults(FaultLog faults) { faults_ = std::move(faults); }
 
   /// Runs until nothing is left to do, `until`, or a violation.
   RunEnd run(Time until);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run measures while it runs: depths of queues, progress over time, faults and their repair.
+// What a run measures while it runs: depths of queues, progress over time.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "base/limits.h"
 #include "base/time.h"
-#include "fabric/packet.h"
 
 namespace mrc::sim {
 
@@ -69,63 +66,6 @@ class Series {
   std::uint32_t planes_;
   Duration step_;
   std::vector<std::uint64_t> bytes_;
-};
-
-/// Lost to a fault of the network, as against want of room.
-constexpr bool is_silent_loss(fabric::DropReason reason) {
-  using fabric::DropReason;
-  return reason == DropReason::kLinkDown || reason == DropReason::kRandomLoss ||
-         reason == DropReason::kEvLoss || reason == DropReason::kBlackHole || reason == DropReason::kPortDown;
-}
-
-/// A fault and what it did. Losses by silence belong to the fault that began last.
-struct FaultRecord {
-  Time at;
-  std::uint32_t label = 0;       ///< the owner's number for it
-  std::uint64_t lost_data = 0;   ///< data packets that it swallowed
-  std::uint64_t lost_other = 0;  ///< SACKs, probes ...
-  Time last_sent_into;           ///< send time of the last data packet that was swallowed; Time{0}: none
-  Time last_repair;              ///< when the receiver had the last PSN that lost a transmission
-  std::uint64_t open = 0;        ///< PSNs lost and not yet received
-};
-
-/// All faults of a run. `key` names a PSN of a QP.
-class FaultLog {
- public:
-  /// One will begin at `at`; in order of time. catch_up() lets it.
-  void expect(Time at, std::uint32_t label) { expected_.push_back({at, label}); }
-  void catch_up(Time now) {
-    for (; next_expected_ < expected_.size() && expected_[next_expected_].first <= now; ++next_expected_)
-      begin(expected_[next_expected_].first, expected_[next_expected_].second);
-  }
-  void begin(Time at, std::uint32_t label) {
-    if (!records_.empty() && records_.back().at == at && records_.back().label == label) return;
-    records_.push_back({});
-    records_.back().at = at;
-    records_.back().label = label;
-  }
-  void lost_data(Time sent, std::uint64_t key, bool received_already) {
-    if (records_.empty()) return;
-    FaultRecord& r = records_.back();
-    ++r.lost_data;
-    r.last_sent_into = later(r.last_sent_into, sent);
-    if (!received_already && missing_.insert(key).second) ++r.open;
-  }
-  void lost_other() {
-    if (!records_.empty()) ++records_.back().lost_other;
-  }
-  void received(Time now, std::uint64_t key) {
-    if (missing_.empty() || missing_.erase(key) == 0) return;
-    records_.back().last_repair = now;
-    if (records_.back().open > 0) --records_.back().open;
-  }
-  [[nodiscard]] const std::vector<FaultRecord>& records() const { return records_; }
-
- private:
-  std::vector<std::pair<Time, std::uint32_t>> expected_;
-  std::size_t next_expected_ = 0;
-  std::vector<FaultRecord> records_;
-  std::unordered_set<std::uint64_t> missing_;
 };
 
 }  // namespace mrc::sim

@@ -106,6 +106,10 @@ Result<void> check_faults(const Scenario& s) {
       return bad("kind", "an EV can only have loss");
     if (f.times > 1 && (f.for_us <= 0 || f.period_us <= f.for_us))
       return bad("period_us", "repeated faults need for_us > 0 and a longer period_us");
+    if (f.rate_per_ms > 0 && f.window_us <= 0)
+      return bad("rate_per_ms", "beginnings at a rate need a window_us to lie in");
+    if (f.rate_per_ms > 0 && f.random && f.number != 1)
+      return bad("number", "rate_per_ms says how many places are drawn, one a beginning; leave number out");
     if (f.random) continue;
     if (f.plane >= s.network.planes)
       return bad("plane", fmt::format("{} but planes are 0 to {}", f.plane, s.network.planes - 1));

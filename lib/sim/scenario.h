@@ -158,12 +158,14 @@ struct WorkloadScenario {
 
 struct FaultScenario {
   double at_us = 0;
-  double for_us = 0;  ///< 0: for ever
+  double window_us = 0;    ///< above 0: the beginning is drawn from the seed, at_us to at_us + window_us
+  double rate_per_ms = 0;  ///< above 0: as many beginnings as a Poisson process has in the window
+  double for_us = 0;       ///< 0: for ever
   std::uint32_t times = 1;
   double period_us = 0;
   FaultKind kind = FaultKind::kDown;
   FaultPlace place = FaultPlace::kUplink;
-  bool random = false;  ///< plane, tier's index, uplink, host or EV drawn from the seed
+  bool random = false;  ///< plane, tier's index, uplink, host or EV drawn from the seed, none twice
   std::uint32_t plane = 0;
   std::uint32_t tier = 0;
   std::uint32_t index = 0;

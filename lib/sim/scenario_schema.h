@@ -174,12 +174,15 @@ void describe(V& v, WorkloadScenario& c) {
 template <class V>
 void describe(V& v, FaultScenario& c) {
   v.number("at_us", c.at_us, 0, kMaxUs, "begins");
+  v.number("window_us", c.window_us, 0, kMaxUs,
+           "begins at a time drawn from the seed, at_us to at_us + window_us");
+  v.number("rate_per_ms", c.rate_per_ms, 0, 1e6, "so often on average in the window, times drawn; 0: once");
   v.number("for_us", c.for_us, 0, kMaxUs, "lasts; 0: for ever");
   v.integer("times", c.times, {1, 1U << 20}, "how often");
   v.number("period_us", c.period_us, 0, kMaxUs, "from one beginning to the next");
   v.choice("kind", c.kind, kFaultKinds, "what happens");
   v.choice("place", c.place, kFaultPlaces, "where");
-  v.flag("random", c.random, "the place is drawn from the seed");
+  v.flag("random", c.random, "places are drawn from the seed, none twice");
   v.integer("plane", c.plane, {0, kMaxPlanes - 1}, "host_port, uplink, switch, plane");
   v.integer("tier", c.tier, {0, 2}, "uplink, switch: tier of the switch");
   v.integer("index", c.index, {0, 1U << 17}, "uplink, switch: its number in the tier");

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cc/qpcc.h"
 #include "fabric/fabric.h"
+#include "sim/fault_log.h"
 #include "sim/flow.h"
 #include "sim/outstanding.h"
 #include "sim/run_stats.h"
@@ -118,8 +119,8 @@ class Simulation {
   /// Called when time has come to `first`, with the state that stands then, and again at each time it
   /// returns.
   void on_look(Time first, std::function<Time(Time)> callback);
-  /// A fault begins at `at`: what is lost in silence from then on is its doing. In order of time.
-  void note_fault(Time at, std::uint32_t label) { fault_times_.push_back({at, label}); }
+  /// Who answers for what is lost in silence.
+  void set_faults(FaultLog faults) { faults_ = std::move(faults); }
 
   /// Runs until nothing is left to do, `until`, or a violation.
   RunEnd run(Time until);
@@ -216,10 +217,6 @@ class Simulation {
     wire::RxMeta meta;
     std::uint64_t payload_word = 0;
   };
-  struct FaultTime {
-    Time at;
-    std::uint32_t label = 0;
-  };
 
   // simulation.cc: the loop, arrivals, flows
   void deliver(const fabric::Outcome& outcome);
@@ -313,8 +310,6 @@ class Simulation {
   std::function<Time(Time)> look_;
   Series series_;
   FaultLog faults_;
-  std::vector<FaultTime> fault_times_;
-  std::size_t next_fault_ = 0;
   Duration least_rtt_ = Duration{std::numeric_limits<std::int64_t>::max()};  ///< no answer is faster
   Time now_{1};
   std::string violation_;

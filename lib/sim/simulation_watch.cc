@@ -8,17 +8,7 @@
 
 namespace mrc::sim {
 
-namespace {
-
 using fabric::DropReason;
-
-// A fault of the network, as against want of room.
-bool is_fault(DropReason reason) {
-  return reason == DropReason::kLinkDown || reason == DropReason::kRandomLoss ||
-         reason == DropReason::kEvLoss || reason == DropReason::kBlackHole || reason == DropReason::kPortDown;
-}
-
-}  // namespace
 
 void Simulation::trace(TraceEvent::What what, const fabric::Packet& packet, const Token& token,
                        DropReason reason) {
@@ -29,14 +19,11 @@ void Simulation::trace(TraceEvent::What what, const fabric::Packet& packet, cons
 // -------------------------------------------------------------------------------------------------
 
 void Simulation::note_drop(const fabric::Outcome& outcome, const Token& token) {
-  if (!outcome.delivered() && !is_fault(outcome.reason)) return;
-  while (next_fault_ < fault_times_.size() && fault_times_[next_fault_].at <= outcome.at) {
-    faults_.begin(fault_times_[next_fault_].at, fault_times_[next_fault_].label);
-    ++next_fault_;
-  }
+  if (!outcome.delivered() && !is_silent_loss(outcome.reason)) return;
+  const FaultId fault = faults_.causes().of(outcome);
   Node& from = *qps_[qps_[token.to_qp]->peer];
   if (!token.is_data) {
-    faults_.lost_other();
+    faults_.lost_other(fault);
     // A probe that is swallowed shows the path as dead as a packet does.
     if (token.control.opcode == wire::Opcode::kProbe && token.control.ev != path::kNoEv)
       ++from.fault_losses[token.control.ev];
@@ -48,7 +35,7 @@ void Simulation::note_drop(const fabric::Outcome& outcome, const Token& token) {
   const Flow& flow = flows_[static_cast<FlowId>((source >> kFlowShift) - 1)];
   const std::uint64_t packet = (source - flow.source) / from.qp->attributes().path_mtu;
   const bool received = (flow.placed[packet / 64] >> (packet % 64) & 1U) != 0;
-  faults_.lost_data(token.sent, std::uint64_t{token.to_qp} << 32 | token.data.psn.value(), received);
+  faults_.lost_data(fault, token.sent, std::uint64_t{token.to_qp} << 32 | token.data.psn.value(), received);
 }
 
 // An EV assumed bad on which the network lost nothing since its last verdict is condemned falsely.

@@ -48,7 +48,7 @@ Result<void> World::build(const WorldOptions& options) {
   if (!plan) return plan.error();
   auto network = make_fabric(scenario_, std::move(*topology), plan->schedule, matrix().connections.size());
   if (!network) return network.error();
-  fault_texts_ = plan->texts;
+  fault_texts_ = std::move(plan->texts);
   if (scenario_.transport == TransportKind::kRc)
     rc_ = std::make_unique<RcSimulation>(
         std::move(*network),
@@ -56,7 +56,7 @@ Result<void> World::build(const WorldOptions& options) {
   else
     sim_ = std::make_unique<Simulation>(std::move(*network), sim_options(scenario_, options));
   const auto join = [&](auto& sim) {
-    for (const FaultPlan::Begin& b : plan->begins) sim.note_fault(b.at, b.label);
+    sim.set_faults(std::move(plan->log));
     sim.on_flow_complete([this](const Flow& flow) { on_complete(flow); });
     sim.on_flow_received([this](const Flow& flow) { on_received(flow); });
   };

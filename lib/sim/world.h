@@ -75,8 +75,8 @@ class World {
   /// In the order in which they were to start.
   [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
   [[nodiscard]] const std::vector<Duration>& rounds() const { return workload_.rounds(); }
-  /// What a fault's label (FaultRecord) says.
-  [[nodiscard]] const std::string& fault_text(std::uint32_t label) const { return fault_texts_[label]; }
+  /// Where a fault of the log is.
+  [[nodiscard]] const std::string& fault_text(FaultId id) const { return fault_texts_[id]; }
   /// Bytes on the wire of one message of `bytes`, every packet once, with MRC's headers.
   [[nodiscard]] std::uint64_t wire_bytes(std::uint64_t bytes) const;
   /// No run can be shorter: the busiest port's bytes at line rate, and one base RTT.
