@@ -64,6 +64,7 @@ void Requestor::stop(WcStatus status) {
   tail_since_ = Time::never();
   probe_due_ = tail_repeat_due_ = wimm_stalled_ = false;
   tail_probes_due_ = 0;
+  repeat_ev_ = path::kNoEv;
 }
 
 bool Requestor::waiting() const {

@@ -203,6 +203,7 @@ class Requestor {
   std::uint32_t probe_run_ = 0;  // probe timer expiries without news
   std::uint32_t tail_answers_ = 0;
   std::uint8_t tail_probes_due_ = 0;
+  path::EvIndex repeat_ev_ = path::kNoEv;  // of the last repeat of the tail
   cc::QpWork told_;
   std::uint32_t tail_planes_ = 0;    // planes not asked yet by the tail probes that are due
   Time tail_since_ = Time::never();  // since then nothing but a Transport ACK is missing

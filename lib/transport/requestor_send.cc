@@ -146,10 +146,13 @@ std::size_t Requestor::next_packets(Time now, PortCredits& credits, std::span<Tx
 }
 
 path::EvChoice Requestor::choose_again(Seq seq, Time now, std::uint32_t free_ports) {
+  // The tail that is repeated may be older than the records: then another way than the last repeat's (D14
+  // line 13), or every one would have its answer from the same plane.
+  const bool known = window_.has_record(seq, first_, next_);
   path::Avoid avoid;
-  if (window_.has_record(seq, first_, next_)) {
-    avoid.ev = window_[seq].ev();
-    if (avoid.ev != path::kNoEv) avoid.port = (*ctx_.evs)[avoid.ev].port;
+  avoid.ev = known ? window_[seq].ev() : repeat_ev_;
+  if (avoid.ev != path::kNoEv) {
+    avoid.port = (*ctx_.evs)[avoid.ev].port;
     if (seeded_defect(Defect::kSameEv) && (free_ports >> avoid.port & 1) != 0) {
       return {.ev = avoid.ev, .port = static_cast<std::uint8_t>(avoid.port)};
     }
@@ -187,6 +190,7 @@ void Requestor::send_again(Time now, Seq seq, bool charged, const path::EvChoice
     charge(record.nominal_bytes());
   } else {
     tail_repeat_due_ = false;
+    repeat_ev_ = choice.ev;
   }
   if (window_.has_record(seq, first_, next_)) window_[seq].again(now, choice.ev, k_);
   ++ctx_.counters.tx_rtx;
@@ -214,7 +218,7 @@ std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<Con
   return n;
 }
 
-// D14 line 11: two planes, on each the EV most recently proven; where there is one plane, one probe.
+// D14 line 11: a plane each, the EV most recently proven there; where there is one plane, one probe fewer.
 std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
   std::size_t n = 0;
   while (tail_probes_due_ != 0 && n < out.size() && credits.free_mask() != 0) {
@@ -225,8 +229,9 @@ std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::spa
       emit_probe(ev, now, true, credits, out[n++]);
       continue;
     }
-    // Every plane has had one. The second of two is for another plane only (D14 line 11).
-    const bool again = tail_planes_ != ~0U && tail_probes_due_ > 1;
+    // Every plane has had one. The one too many is for another plane only (D14 line 11).
+    const int planes = std::popcount(~tail_planes_);
+    const bool again = planes > 1 || (planes == 1 && tail_probes_due_ > 1);
     if (!again) tail_probes_due_ = 0;
     tail_planes_ = ~0U;
   }

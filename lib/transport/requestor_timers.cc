@@ -3,6 +3,7 @@
 // ACK (D14).
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "transport/requestor.h"
 
@@ -10,9 +11,19 @@ namespace mrc::transport {
 
 namespace {
 
-constexpr unsigned kProbePlanes = 2;     // D14 line 11
-constexpr unsigned kMostProbes = 8;      // at once, for a window that one SACK does not show
+constexpr unsigned kLeastProbes = 2;  // D14 line 11, at once
+constexpr unsigned kMostProbes = 8;
 constexpr unsigned kAccountProbes = 16;  // for an account that nobody settles (D7)
+
+// A SACK shows 64 PSNs, and the next one the next 64 (D5): so many probes as show them all, and one more. The
+// walk then begins each round elsewhere, and what the answer lost on one plane would have shown is shown by
+// another plane's later. The two numbers have no divisor in common for the same reason.
+unsigned tail_probes(Seq open) {
+  const auto shown_by = static_cast<unsigned>((std::max<Seq>(open, 1) + 63) / 64);
+  unsigned n = std::clamp(shown_by + 1, kLeastProbes, kMostProbes);
+  while (n > kLeastProbes && std::gcd(n, shown_by) > 1) --n;
+  return n;
+}
 
 }  // namespace
 
@@ -112,10 +123,7 @@ void Requestor::check_probe_timer(Time now) {
   }
   Duration wait = rtt_.srtt() + rtt_.reo(now);
   if (!tx_ready()) {
-    // A SACK shows 64 PSNs, and the next one the next 64 (D5). With two at a time a window of 1024 is seen
-    // after eight round trips.
-    const auto shown_by = static_cast<unsigned>((next_ - cack_ + 62) / 64);
-    tail_probes_due_ = static_cast<std::uint8_t>(std::clamp(shown_by, kProbePlanes, kMostProbes));
+    tail_probes_due_ = static_cast<std::uint8_t>(tail_probes(next_ - cack_ - 1));
     tail_planes_ = ~0U;
     ++probe_run_;
     const unsigned doublings = probe_run_ < 4 ? 0 : std::min(probe_run_ - 3, 30U);

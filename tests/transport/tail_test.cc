@@ -209,6 +209,89 @@ TEST(Tail, OneProbeWhereThereIsOnePlane) {
   EXPECT_FALSE(s.qp.wake().control_ready);
 }
 
+// D14 line 11: one SACK shows 64 PSNs, the next one the next 64. Probes for all of them and one more, two to
+// eight, their number prime to that of the SACKs; on a single plane one fewer.
+TEST(Tail, ProbesShowTheWholeWindowAndOneMore) {
+  struct Case {
+    std::uint32_t packets;
+    std::size_t probes, on_one_plane;
+  };
+  for (const Case c :
+       {Case{1, 2, 1}, Case{64, 2, 1}, Case{65, 3, 2}, Case{128, 3, 2}, Case{192, 4, 3}, Case{384, 7, 6},
+        Case{448, 8, 7}, Case{512, 7, 6}, Case{896, 5, 4}, Case{1024, 7, 6}}) {
+    for (const std::size_t planes : {4U, 2U, 1U}) {
+      PairConfig config = config_1k();
+      config.window_bytes = 1 << 24;
+      config.planes = planes;
+      Sender s(config);
+      s.post(c.packets * 1024);
+      ASSERT_EQ(s.send().size(), c.packets);
+      s.wait(microseconds(100));
+      s.tick();
+      const auto probes = s.control();
+      EXPECT_EQ(probes.size(), planes == 1 ? c.on_one_plane : c.probes)
+          << c.packets << " packets, " << planes;
+      // The planes take turns.
+      for (std::size_t i = 1; planes > 1 && i < std::min(planes, probes.size()); ++i)
+        EXPECT_NE(probes[i].port, probes[i - 1].port);
+      s.wait(microseconds(1));
+      EXPECT_TRUE(s.control().empty());
+    }
+  }
+}
+
+// Two SACKs show the window, and what one of them would say goes to a plane whose way back is dead: another
+// plane shows it the next time, long before the ACK timeout.
+TEST(Tail, ADeadWayBackHidesNoHole) {
+  for (int i = 0; i < 8; ++i) {
+    const int dead = i % 4;
+    const Psn hole{i < 4 ? 1076U : 1001U};
+    Pair pair(config_1k());
+    int lost = 0;
+    pair.on_wire = [&](const Pair::Packet& p) {
+      Fate fate;
+      if (const TxDesc* d = p.data()) {
+        fate.drop = d->psn == hole && !d->rtx;
+        lost += fate.drop ? 1 : 0;
+      } else {
+        // What the data caused is lost, so that probes alone tell.
+        const ControlDesc& c = *p.control();
+        fate.drop = c.opcode == wire::Opcode::kSack && (!c.sack.pr || c.port == dead);
+      }
+      return fate;
+    };
+    pair.write(1, 78 * 1024);
+    pair.run_for(microseconds(150));
+    EXPECT_EQ(lost, 1);
+    EXPECT_EQ(pair.end[Pair::kA].completions.size(), 1U) << "dead " << dead << ", hole " << hole.value();
+    EXPECT_EQ(pair.a().counters().rtx_by_cause[static_cast<std::size_t>(RtxCause::kInferredLoss)], 1U);
+  }
+}
+
+// A tail older than the records of the window is repeated over another plane each time: its answers may die
+// on the way back.
+TEST(Tail, RepeatsOfAnOldTailTakeTurnsOfPlanes) {
+  PairConfig config = config_1k();
+  config.policy.tail_probe = false;
+  config.limits.max_mpr = config.attr.mpr = 1;
+  Sender s(config);
+  s.post(1024);
+  const auto first = s.send();
+  s.sack(s.sack_for(first[0], first[0].psn));
+  s.post(256 * 1024);  // twice the window, so that the record of the first packet is somebody else's
+  for (auto out = s.send(); !out.empty(); out = s.send()) s.sack(s.sack_for(out.back(), out.back().psn));
+  std::vector<std::uint8_t> ports;
+  while (ports.size() < 4) {
+    s.now = s.qp.wake().deadline;
+    s.tick();
+    for (const TxDesc& d : s.send()) {
+      EXPECT_EQ(d.psn, first[0].psn);
+      ports.push_back(d.port);
+    }
+  }
+  for (std::size_t i = 1; i < ports.size(); ++i) EXPECT_NE(ports[i], ports[i - 1]);
+}
+
 // A probe is answered once; a second answer is a plain SACK that judges nobody.
 TEST(Tail, ProbeAnswersCountOnce) {
   Sender s(config_1k());
