@@ -56,10 +56,13 @@ def a_pair():
         seen = collections.Counter((row[0], row[2]) for row in rows)
         for plane in planes:
             name = plane["port"]
-            # What comes and goes after the result was made is in the file too.
-            for direction, counted in (("0x00000001", plane["rx_pkts"]), ("0x00000002", plane["tx_pkts"])):
-                got = seen[(name, direction)]
-                check(0 < counted <= got <= 2 * counted + 50, f"{role}: {name} direction {direction}: {got} in the file, {counted} counted")
+            at = int(name[-1])
+            # The result counts until its phase is over, the file until the program ends: SACKs of what had arrived by
+            # then may still be on their way. So the file has what the result counts, and no more than the wire carried.
+            got, wire = seen[(name, "0x00000001")], bridge.passed_on[at, role == "run"]
+            check(0 < plane["rx_pkts"] <= got <= wire, f"{role}: {name} in: {got} in the file, {plane['rx_pkts']} counted, {wire} sent")
+            got, wire = seen[(name, "0x00000002")], bridge.taken[at, role == "serve"]
+            check(0 < plane["tx_pkts"] <= got == wire, f"{role}: {name} out: {got} in the file, {plane['tx_pkts']} counted, {wire} came")
         check(len({row[0] for row in rows}) == 2, "an interface a plane")
         check(all(row[6] == "4791" for row in rows), "everything is UDP/4791")
         times = [row[1].split(".") for row in rows]
@@ -78,7 +81,7 @@ def a_pair():
     reasons = collections.Counter(row[0] for row in dropped)
     counted = {f"drop: {reason}": n for reason, n in served["phases"][0]["drops"].items()}
     check(reasons["drop: icrc"] == 1 and all(row[1] == "0x00000001" for row in dropped), f"comments: {dropped}")
-    check(set(reasons) == set(counted) and all(reasons[r] >= n for r, n in counted.items()), f"{reasons}, counted {counted}")
+    check(all(reasons[r] >= n for r, n in counted.items()), f"{reasons}, counted {counted}")
     _, packets = decode(files["serve"])
     bad = [i for i, packet in enumerate(packets, 1) if packet.get("icrc", {}).get("ok") is False]
     at = [int(row[2]) for row in dropped if row[0] == "drop: icrc"]
@@ -100,7 +103,9 @@ def drops_only():
     check_verified(ran, served, 40)
     comments = collections.Counter(row[0] for row in fields(file, "frame.comment"))
     wanted = {f"drop: {reason}": n for reason, n in served["phases"][0]["drops"].items()}
-    check(wanted.get("drop: icrc", 0) > 0 and comments == wanted, f"{comments}, counted {wanted}")
+    # Repeats may arrive when the phase is over: counted in the file alone.
+    check(wanted.get("drop: icrc", 0) > 0 and all(comments[r] >= n for r, n in wanted.items()), f"{comments}, counted {wanted}")
+    check(all(c.startswith("drop: ") for c in comments), f"something that was not dropped: {comments}")
     print("ok: only what was dropped:", dict(comments))
 
 

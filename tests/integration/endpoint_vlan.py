@@ -7,8 +7,10 @@ endpoint_vlan.py MRC_ENDPOINT [CASE...]"""
 import collections
 import logging
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
@@ -23,20 +25,29 @@ if shutil.which("tshark") is None or shutil.which("dumpcap") is None:
 
 
 class Sniffer:
-    """dumpcap on an interface, from before the run to after it."""
+    """dumpcap on an interface, from before the run until the file has all of it."""
 
     def __init__(self, netns, iface):
         self.file = lib.path(f"{netns}-{iface}.pcapng")
         self.dumpcap = Program("dumpcap", "-q", "-i", iface, "-w", self.file, netns=netns)
-        self.dumpcap.wait_for("Capturing on|File:", 15)
+        self.dumpcap.wait_for("File:", 15)  # the capture is open
 
-    def rows(self, *fields):
-        self.dumpcap.signal(2)
-        self.dumpcap.process.wait(20)
+    def read(self, *fields):
         words = [w for f in fields for w in ("-e", f)]
+        # While dumpcap writes, the end of the file may be half a packet: tshark then says so and gives the rest.
         out = subprocess.run(["tshark", "-r", self.file, "-Y", "udp.dstport==4791", "-T", "fields", "-E", "occurrence=a",
-                              "-E", "separator=|", *words], capture_output=True, text=True, check=True).stdout
+                              "-E", "separator=|", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         return [tuple(line.split("|")) for line in out.splitlines()]
+
+    def rows(self, least, *fields):
+        """At least so many packets have passed. dumpcap takes them from the kernel and writes them when it has time, and
+        drops at its end what it has not."""
+        end = time.monotonic() + 30
+        while len(self.read("frame.number")) < least and time.monotonic() < end:
+            time.sleep(0.2)
+        self.dumpcap.signal(signal.SIGINT)
+        self.dumpcap.process.wait(20)
+        return self.read(*fields)
 
 
 def tagged(kind, *tags, ip_version=6):
@@ -51,8 +62,9 @@ def tagged(kind, *tags, ip_version=6):
     check_verified(ran, served, 50)
     for i, (outer, vlan) in enumerate(tags):
         want = (str(outer or ""), str(vlan or ""))
-        seen = collections.Counter(sniffers[i].rows("ieee8021ad.id", "vlan.id", "eth.type"))
-        check(sum(seen.values()) > 100, f"{kind}: plane {i}: {seen}")
+        sent = ran["phases"][0]["planes"][i]["tx_pkts"]
+        seen = collections.Counter(sniffers[i].rows(sent, "ieee8021ad.id", "vlan.id", "eth.type"))
+        check(sum(seen.values()) >= sent > 100, f"{kind}: plane {i}: {sent} sent, {seen}")
         for (service, customer, eth_type), n in seen.items():
             check((service, customer) == want, f"{kind}: plane {i}: {n} frames with tags {service, customer}, wanted {want}")
             check(eth_type.startswith("0x88a8" if outer else "0x8100" if vlan else "0x0800" if ip_version == 4 else "0x86dd"),
