@@ -35,19 +35,19 @@ Result<wire::HeaderTemplate> reply_path(const WorkerCore& w, std::size_t plane,
   return wire::HeaderTemplate::create(a);
 }
 
-/// Port status of somebody we have a QP with; from anybody else it is answered and forgotten. False: another
-/// worker has the entry.
-bool note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
-                      const wire::FrameView& f, const wire::EndpointRequestView& request) {
+/// Port status of somebody we have a QP with. What cannot be noted is not answered, so that the peer says it
+/// again (D19): another worker has the entry at this moment, or no QP with that peer is connected yet.
+DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                            const wire::FrameView& f, const wire::EndpointRequestView& request) {
   const std::unique_lock lock(w.nic.peers_entry, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
-  for (PeerEntry& peer : w.nic.peers) {
-    if (!is_from(peer.ips[plane], frame, f)) continue;
-    if (peer.ports.on_request(request, w.last_poll))
-      w.nic.peers_version.fetch_add(1, std::memory_order_release);
-    break;
-  }
-  return true;
+  if (!lock.owns_lock()) return DropReason::kControlShare;
+  auto& peers = w.nic.peers;
+  const auto peer = std::find_if(peers.begin(), peers.end(),
+                                 [&](const PeerEntry& p) { return is_from(p.ips[plane], frame, f); });
+  if (peer == peers.end()) return DropReason::kUnknownQp;
+  if (peer->ports.on_request(request, w.last_poll))
+    w.nic.peers_version.fetch_add(1, std::memory_order_release);
+  return DropReason::kNone;
 }
 
 /// An EV Probe of one of our QPs arrived at its peer (D19).
@@ -219,9 +219,10 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
   if (r != DropReason::kNone) return r;
   if (request.op != wire::EndpointOp::kPortStatusUpdate && request.op != wire::EndpointOp::kEvProbe)
     return DropReason::kOpcode;  // reserved
-  // Not answered when it could not be noted: the peer says it again (D19).
-  if (request.op == wire::EndpointOp::kPortStatusUpdate && !note_port_status(w, plane, frame, f, request))
-    return DropReason::kControlShare;
+  if (request.op == wire::EndpointOp::kPortStatusUpdate) {
+    const DropReason noted = note_port_status(w, plane, frame, f, request);
+    if (noted != DropReason::kNone) return noted;
+  }
   if (f.encapsulated && ev == nullptr) return DropReason::kEncapsulation;
   const Result<wire::HeaderTemplate> path =
       link != nullptr ? link->templates[plane] : reply_path(w, plane, frame, f);

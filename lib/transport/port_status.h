@@ -51,7 +51,7 @@ class PortReport {
   Time give_up_;
 };
 
-/// What a peer tells us. Every request is answered; an older one changes nothing.
+/// What a peer tells us. Each of its requests is answered; an older one changes nothing.
 class PeerPorts {
  public:
   static constexpr Duration kMemory = seconds(1);  ///< after that any id is news

@@ -149,6 +149,33 @@ TEST(Silence, APeersPortThatIsDownIsToldOfInEveryFormat) {
   }
 }
 
+// The ends of a QP are connected one after the other. What the first tells of its ports before the second knows it is
+// dropped with a reason, not answered, and so said again (D19).
+TEST(Silence, APortThatIsDownBeforeThePeerIsConnectedIsToldOfAfterwards) {
+  Links::down_ports = 0;
+  Wiring s = short_timers();
+  s.link_up = Links::up;
+  s.half_way = [](TwoNics& net) {
+    Links::down_ports = 1U << net.port(0, 2);
+    net.run([] { return false; }, 2'500);  // 5 ms
+    EXPECT_GE(net.host[0].nic->snapshot(0).port_reports, 4U) << "an answer ended it";
+    EXPECT_GE(net.host[1].nic->snapshot(0).drops[wire::DropReason::kUnknownQp], 4U);
+    EXPECT_EQ(net.host[1].nic->snapshot(0).endpoint, 0U) << "a stranger was answered";
+  };
+  TwoNics net(s);
+  const std::uint64_t told = net.host[0].nic->snapshot(0).port_reports;
+  net.run([] { return false; }, 2'500);
+  const transport::Qp* qp = net.host[1].w().qp(net.host[1].qpn);
+  ASSERT_NE(qp, nullptr);
+  for (unsigned p = 0; p < 4; ++p)
+    EXPECT_EQ(qp->ev_set().port_usable(static_cast<std::uint8_t>(p)), p != 2) << "plane " << p;
+  EXPECT_LE(net.host[0].nic->snapshot(0).port_reports - told, 2U) << "nobody answered";
+  Links::down_ports = 0;
+  net.run([] { return false; }, 2'500);
+  EXPECT_TRUE(qp->ev_set().port_usable(2));
+  for (const Host& h : net.host) TwoNics::expect_conserved(h);
+}
+
 TEST(Silence, APollEveryMillisecondStillLetsTimePass) {
   TwoNics net(short_timers());
   Host& a = net.host[0];

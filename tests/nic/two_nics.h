@@ -19,6 +19,8 @@
 
 namespace mrc::nic {
 
+class TwoNics;
+
 struct Wiring {
   unsigned planes = 4;
   unsigned workers = 1;
@@ -36,6 +38,7 @@ struct Wiring {
   std::array<BurstFn, 2> rx_tap{};
   std::array<const rte_mempool*, 2> rx_pool{};  ///< a host's, on every plane
   LinkFn link_up = nullptr;
+  void (*half_way)(TwoNics&) = nullptr;  ///< called when host 0 is connected and host 1 not yet
   bool use_app_queue = false;
   bool real_time = false;  ///< for Worker::run; else time is virtual
 };
@@ -67,7 +70,9 @@ class TwoNics {
     pair_ = std::move(*pair);
     for (unsigned h = 0; h < 2; ++h) open(h, buffer_bytes);
     if (!wiring.real_time) run([] { return false; }, 1);  // the workers learn that time is virtual
-    for (unsigned h = 0; h < 2; ++h) connect(h, host[h].qpn, host[1 - h].qpn);
+    connect(0, host[0].qpn, host[1].qpn);
+    if (wiring.half_way != nullptr) wiring.half_way(*this);
+    connect(1, host[1].qpn, host[0].qpn);
   }
   ~TwoNics() {
     for (Host& h : host) h.nic->drain();
