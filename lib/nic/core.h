@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,111 +20,16 @@
 #include "nic/config.h"
 #include "nic/memory_table.h"
 #include "nic/nic.h"
+#include "nic/peers.h"
 #include "nic/port_stage.h"
+#include "nic/qp_home.h"
+#include "nic/slot_ring.h"
 #include "nic/stats.h"
 #include "nic/timer_wheel.h"
-#include "transport/port_status.h"
-#include "transport/qp.h"
 #include "wire/encode.h"
 #include "wire/frame.h"
 
 namespace mrc::nic {
-
-// QPN = worker (4 bits) | slot (14 bits) | generation (6 bits). Slot 0 stays unused: QPNs 0..2 are reserved.
-inline constexpr unsigned kGenerationBits = 6;
-inline constexpr unsigned kSlotBits = 14;
-constexpr std::uint32_t make_qpn(unsigned worker, std::uint32_t slot, std::uint32_t generation) {
-  return worker << (kSlotBits + kGenerationBits) | slot << kGenerationBits |
-         (generation & ((1U << kGenerationBits) - 1));
-}
-constexpr unsigned worker_of(std::uint32_t qpn) {
-  return qpn >> (kSlotBits + kGenerationBits);
-}
-constexpr std::uint32_t slot_of(std::uint32_t qpn) {
-  return (qpn >> kGenerationBits) & ((1U << kSlotBits) - 1);
-}
-
-/// A FIFO of slots, each at most once: ready QPs. Capacity is the number of slots.
-class SlotRing {
- public:
-  SlotRing() : SlotRing(0) {}
-  explicit SlotRing(std::size_t slots) : ring_(slots + 1) {}
-  [[nodiscard]] bool empty() const { return count_ == 0; }
-  [[nodiscard]] std::size_t size() const { return count_; }
-  void push(std::uint32_t slot) {
-    std::size_t at = head_ + count_++;
-    if (at >= ring_.size()) at -= ring_.size();
-    ring_[at] = slot;
-  }
-  std::uint32_t pop() {
-    const std::uint32_t slot = ring_[head_];
-    if (++head_ == ring_.size()) head_ = 0;
-    --count_;
-    return slot;
-  }
-  [[nodiscard]] std::uint32_t front() const { return ring_[head_]; }
-  void erase(std::uint32_t slot) {
-    for (std::size_t n = count_; n > 0; --n) {
-      const std::uint32_t s = pop();
-      if (s != slot) push(s);
-    }
-  }
-
- private:
-  std::vector<std::uint32_t> ring_;
-  std::size_t head_ = 0;
-  std::size_t count_ = 0;
-};
-
-/// QPs of one worker that share a congestion controller. What one gives back another may use, so those that
-/// wait for the window queue here, first come first served (D7).
-struct CcGroup {
-  const cc::Qpcc* cc = nullptr;
-  std::uint32_t members = 0;
-  SlotRing blocked;
-};
-
-/// The addresses of a peer, by plane.
-using PeerIps = std::array<IpAddress, kMaxPlanes>;
-
-/// Constant lengths: two loads and a compare, no call.
-inline bool same_ip(const IpAddress& ip, bool v6, const std::uint8_t* wanted) {
-  if (ip.v6 != v6) return false;
-  return v6 ? std::memcmp(ip.bytes.data(), wanted, 16) == 0 : std::memcmp(ip.bytes.data(), wanted, 4) == 0;
-}
-inline bool is_from(const IpAddress& ip, std::span<const std::uint8_t> frame, const wire::FrameView& f) {
-  return same_ip(ip, f.ipv6, frame.data() + f.ip_offset + (f.ipv6 ? 8 : 12));
-}
-
-/// A QP where it lives: the state machine and what its host knows of it.
-struct QpHome {
-  QpHome(std::uint32_t number, const QpParams& params, std::shared_ptr<cc::Qpcc> controller,
-         std::uint64_t seed)
-      : qpn(number),
-        app(params.app),
-        base_rtt(params.policy.base_rtt),
-        cc(std::move(controller)),
-        evs(params.evs),
-        qp(number, params.limits, params.policy, evs, *cc, seed),
-        ev_stats(evs->size()) {}
-
-  const std::uint32_t qpn;
-  bool dirty = false;          ///< on the worker's dirty list: wake() is to be read
-  bool in_ready = false;       ///< on the ready ring: may have data to send
-  bool in_control = false;     ///< on the control list
-  bool in_completion = false;  ///< on the completion list (app queue only)
-  bool in_blocked = false;     ///< waits in its group for the window
-  AppQueue* const app;
-  const Duration base_rtt;
-  std::uint32_t dest_qpn = 0;
-  const std::shared_ptr<cc::Qpcc> cc;
-  CcGroup* group = nullptr;  ///< null: the controller is ours alone
-  const std::shared_ptr<const path::EvTable> evs;
-  transport::Qp qp;
-  std::vector<EvStats> ev_stats;                ///< by EV index
-  std::vector<wire::HeaderTemplate> templates;  ///< by plane; empty until the peer's address is set
-  PeerIps peer_ips{};                           ///< all zero until it is set
-};
 
 /// An mbuf on its way between workers, with the plane it belongs to.
 struct HandOver {
@@ -175,55 +81,6 @@ struct WorkerPort {
   std::uint32_t since_mark = 0;
 };
 
-/// EV Probes of a worker's QPs under way (D19). The id on the wire is the worker and a number of its own, so
-/// that whoever receives the answer knows whose it is; a QP numbers its probes by itself.
-class EvProbeTable {
- public:
-  static constexpr unsigned kNumberBits = 12;
-  static constexpr std::size_t kSlots = 1024;
-  struct Probe {
-    std::uint32_t qpn = 0;
-    std::uint16_t of_qp = 0;
-    std::uint16_t wire_id = 0;
-    bool open = false;
-  };
-  EvProbeTable() : probes_(kSlots) {}
-  static unsigned worker_of(std::uint16_t wire_id) { return wire_id >> kNumberBits; }
-  std::uint16_t begin(unsigned worker, std::uint32_t qpn, std::uint16_t of_qp) {
-    const unsigned number = next_++ & ((1U << kNumberBits) - 1U);
-    const auto wire_id = static_cast<std::uint16_t>(worker << kNumberBits | number);
-    probes_[number % kSlots] = {qpn, of_qp, wire_id, true};
-    return wire_id;
-  }
-  /// Each is answered once.
-  bool answered(std::uint16_t wire_id, Probe& out) {
-    Probe& probe = probes_[wire_id % kSlots];
-    if (!probe.open || probe.wire_id != wire_id) return false;
-    probe.open = false;
-    out = probe;
-    return true;
-  }
-
- private:
-  std::vector<Probe> probes_;
-  unsigned next_ = 0;
-};
-
-/// A peer as one worker speaks to it outside of QPs: what it tells of our ports (D19).
-struct PeerLink {
-  PeerIps ips{};                                ///< who it is
-  std::vector<wire::HeaderTemplate> templates;  ///< by plane
-  std::shared_ptr<const path::EvTable> evs;
-  transport::PortReport report;
-  std::size_t next_ev = 0;
-};
-
-/// What a peer told of its ports, to any worker.
-struct PeerEntry {
-  PeerIps ips{};
-  transport::PeerPorts ports;
-};
-
 /// A control call on its way to a running worker.
 struct WorkerCall {
   void (*fn)(void*) = nullptr;
@@ -261,7 +118,8 @@ struct WorkerCore {
   std::vector<std::uint32_t> dirty;
   std::vector<std::uint32_t> completion;
   std::vector<std::unique_ptr<AppDoor>> doors;
-  std::vector<std::unique_ptr<CcGroup>> groups;  ///< of controllers given by the application
+  std::list<CcGroup>
+      groups;  ///< of controllers given by the application; a list, so that nothing is allocated here
 
   rte_mempool* payload_pool = nullptr;
   rte_mempool* control_pool = nullptr;
@@ -285,7 +143,7 @@ struct WorkerCore {
   Duration gap_debt;  ///< time to be present before the next absence counts (D13)
   Time next_link_poll;
   WorkerStats stats;
-  std::vector<PeerLink> peer_links;
+  std::list<PeerLink> peer_links;
   EvProbeTable ev_probes;
   Time reports_due = Time::never();
   std::uint32_t peers_seen = 0;  ///< NicCore::peers_version whose content our QPs know
@@ -338,10 +196,11 @@ struct NicCore {
   std::uint32_t id = 0;              ///< names the pools
   /// By plane, written by the worker that asks the port: control calls of a port are for one thread.
   std::array<std::atomic<bool>, kMaxPlanes> link_up;
+  std::array<std::atomic<std::uint32_t>, kMaxPlanes> link_mbps{};  ///< 0: not known
   // Port status (D19), for all workers: requests and answers arrive wherever the port steers them. Seldom
   // written; the datapath only tries the lock, since what it misses is told again within a millisecond.
   std::mutex peers_entry;
-  std::vector<PeerEntry> peers;
+  std::list<PeerEntry> peers;
   std::atomic<std::uint32_t> peers_version{0};
   std::atomic<std::uint32_t> next_request_id{0};
   static constexpr std::size_t kAnswers = 64;
@@ -386,6 +245,10 @@ bool encode_control(WorkerCore& w, QpHome& home, const transport::ControlDesc& c
 void stage_control(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint32_t header_bytes,
                    std::uint32_t trailer_bytes);
 
+// ---- deliver.cc
+/// A packet whose home is here.
+wire::DropReason deliver(WorkerCore& w, const Arrival& a, Time now);
+
 // ---- endpoint_ops.cc
 /// Endpoint Requests: EV probes and port status updates are answered in the control class. Endpoint Responses
 /// go to whom they answer.
@@ -393,14 +256,25 @@ wire::DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<con
                                  const wire::FrameView& view, Time now);
 /// The worker that is to take a packet to our endpoint: who asked, when it is the answer to an EV Probe.
 unsigned endpoint_home(const WorkerCore& w, std::span<const std::uint8_t> frame, const wire::FrameView& view);
+/// ARP and neighbour solicitations. True: it was one for us, answered or counted as lost.
+bool answer_neighbours(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame);
+
+// ---- port_reports.cc
+/// An EV of that plane, another one each time; null: the table has no entry there.
+const path::EvEntry* next_ev(PeerLink& link, std::uint8_t plane);
+/// Port status of somebody we have a QP with. What cannot be noted is not to be answered, so that the peer
+/// says it again (D19): another worker has the entry at this moment, or no QP with that peer is connected
+/// yet.
+wire::DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                                  const wire::FrameView& f, const wire::EndpointRequestView& request);
+NewPeer make_peer(const PeerIps& ips, const std::vector<wire::HeaderTemplate>& templates,
+                  std::shared_ptr<const path::EvTable> evs, std::size_t planes);
 /// A QP knows its peer: its worker tells that peer of our ports from now on, and the QP what the peer told.
-void meet_peer(WorkerCore& w, QpHome& home);
+void meet_peer(WorkerCore& w, QpHome& home, NewPeer& peer);
 /// A link changed: every peer is to be told.
 void ports_changed(WorkerCore& w, Time now);
 /// Sends what is due to be told, and tells our QPs what peers told. Cheap when there is nothing.
 void run_reports(WorkerCore& w, Time now);
-/// ARP and neighbour solicitations. True: it was one for us, answered or counted as lost.
-bool answer_neighbours(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame);
 
 // ---- worker.cc
 /// Tells the capture, if there is one.
@@ -414,8 +288,15 @@ void settle(WorkerCore& w);
 void release_blocked(WorkerCore& w, CcGroup& group);
 /// Fires what is due at `safe` (D13).
 void run_timers(WorkerCore& w, Time safe, Time now);
+
+// ---- doors.cc
 void take_posts(WorkerCore& w);
 void deliver_completions(WorkerCore& w);
+
+// ---- links.cc
+/// Before a worker runs.
+void ask_all_links(NicCore& nic);
+/// Every link_poll_interval: asks the ports that are ours to ask, and tells our QPs what changed at any.
 void poll_links(WorkerCore& w, Time now);
 
 /// Runs `fn(arg)` as the worker's owner: at once, or inside run() between two iterations.

@@ -230,7 +230,6 @@ NicCore::NicCore(const NicConfig& c)
     : config(with_macs(c)), decode(decode_options(c)), dscp(c.dscp), memory(c.max_regions, c.seed) {
   static std::atomic<std::uint32_t> next_id{0};
   id = next_id.fetch_add(1, std::memory_order_relaxed);
-  for (auto& up : link_up) up = true;
   for (unsigned i = 0; i < c.workers; ++i) {
     // The wheel starts at 0: poll_at may run in virtual time, and empty slots cost nothing to skip.
     workers.push_back(std::make_unique<WorkerCore>(*this, i, Time{0}));
@@ -262,6 +261,7 @@ Result<std::unique_ptr<Nic>> Nic::create(const NicConfig& config) {
   }
   auto core = std::make_unique<NicCore>(config);
   if (auto r = make_pools(*core); !r) return r.error();
+  ask_all_links(*core);
   return std::unique_ptr<Nic>(new Nic(std::move(core)));
 }
 

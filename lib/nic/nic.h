@@ -104,6 +104,11 @@ class Nic {
   /// The oldest transitions of the QP's EVs that were not read yet, at most `most` (5.6).
   Result<EvEvents> poll_ev_events(std::uint32_t qpn, std::size_t most);
 
+  /// What the worker that asks the plane's port heard last; at first, what create() heard. Any thread.
+  [[nodiscard]] bool link_up(unsigned plane) const;
+  /// The same for its speed; 0 when it is down or the driver does not know.
+  [[nodiscard]] double link_bps(unsigned plane) const;
+
   /// Our address of a plane, as the peer must write it into its PeerPlane: depends on the worker.
   [[nodiscard]] PeerPlane address(unsigned worker, unsigned plane) const;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a port to memory: decode, find the home, check the ICRC before anything is placed, let the transport
-// decide, copy.
+// From the ports to the homes: bursts are merged, decoded and prefetched, each packet goes where it belongs.
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 #include <rte_prefetch.h>
@@ -45,98 +44,6 @@ bool is_for_us(const PlanePort& plane, Bytes frame, const FrameView& f) {
   }
   return false;
 }
-bool receives(const transport::Qp& qp) {
-  return qp.state() == transport::QpState::kRtr || qp.state() == transport::QpState::kRts;
-}
-
-/// Why a Write was not placed. The QP has its own counters; this is what the capture and the sum of all drops
-/// tell.
-DropReason reason_of(transport::WriteVerdict verdict, const transport::Qp& qp, bool access_ok) {
-  switch (verdict) {
-    case transport::WriteVerdict::kDuplicate:
-      return DropReason::kDuplicate;
-    case transport::WriteVerdict::kError:
-      return access_ok ? DropReason::kLength : DropReason::kAccess;  // NAK 0x61: form and length; 0x62
-    default:
-      return receives(qp) ? DropReason::kOutOfWindow : DropReason::kQpState;
-  }
-}
-
-/// A trimmed Write: it becomes a NACK, if the QP is to send any.
-DropReason take_trimmed(QpHome& home, Bytes frame, const FrameView& f, const wire::RxMeta& meta) {
-  wire::TrimmedView view;
-  const DropReason r = decode_trimmed(frame, f, view);
-  if (r != DropReason::kNone) return r;
-  const std::uint64_t ignored = home.qp.counters().rx_trimmed_ignored;
-  home.qp.on_trimmed(view, meta);
-  if (!receives(home.qp)) return DropReason::kQpState;
-  return home.qp.counters().rx_trimmed_ignored != ignored ? DropReason::kTrimIgnored : DropReason::kNone;
-}
-
-/// Write: the check of the target stands before on_write (D17), the payload before placed().
-DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView& f,
-                      const wire::RxMeta& meta) {
-  wire::WriteView view;
-  const DropReason r = decode_write(frame, f, view);
-  if (r != DropReason::kNone) return r;
-  home.qp.settle_length(view);
-  const bool ok = view.payload_bytes == 0 ||
-                  w.nic.memory.allows(view.rkey, view.va, view.payload_bytes, kAccessRemoteWrite);
-  const transport::WriteVerdict verdict =
-      home.qp.on_write(view, meta, ok ? transport::Access::kOk : transport::Access::kDenied);
-  if (verdict != transport::WriteVerdict::kPlace) [[unlikely]]
-    return reason_of(verdict, home.qp, ok);
-  if (!ok) [[unlikely]] {  // nothing but this stands between a peer and our memory: not left to an assert
-    home.qp.place_failed(view.bth.psn, wire::Syndrome::kRemoteAccess);
-    return DropReason::kAccess;
-  }
-  const std::uint32_t at = f.bth_offset + wire::write_header_bytes(view.bth.opcode, view.bth.ts);
-  // A Write of nothing has a target of the peer's fancy, null too, which memcpy must not be given.
-  if (view.payload_bytes != 0) [[likely]]
-    std::memcpy(reinterpret_cast<void*>(view.va), frame.data() + at, view.payload_bytes);
-  home.qp.placed(view.bth.psn);
-  return DropReason::kNone;
-}
-
-DropReason take_control(QpHome& home, Bytes frame, const FrameView& f, const wire::RxMeta& meta) {
-  // A probe to a QP in ERROR is for the QP to answer; it counts as not received all the same.
-  const bool wanted =
-      f.bth.opcode == wire::Opcode::kProbe ? receives(home.qp) : home.qp.state() == transport::QpState::kRts;
-  switch (f.bth.opcode) {
-    case wire::Opcode::kSack: {
-      wire::SackView view;
-      const DropReason r = decode_sack(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_sack(view, meta);
-      break;
-    }
-    case wire::Opcode::kNack: {
-      wire::NackView view;
-      const DropReason r = decode_nack(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_nack(view, meta);
-      break;
-    }
-    case wire::Opcode::kAck: {
-      wire::AckView view;
-      const DropReason r = decode_ack(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_ack(view, meta);
-      break;
-    }
-    case wire::Opcode::kProbe: {
-      wire::ProbeView view;
-      const DropReason r = decode_probe(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_probe(view, meta);
-      break;
-    }
-    default:
-      return DropReason::kOpcode;  // endpoint operations to a QP's number
-  }
-  return wanted ? DropReason::kNone : DropReason::kQpState;
-}
-
 /// How much of the ICRC the first pass takes, where the CRCs of a burst overlap: all of a short packet, the
 /// beginning of a long one, whose payload is read just before it is copied. 0: the packet is left for
 /// check_icrc as a whole (IP options, or padding behind a packet shorter than the beginning).
@@ -148,14 +55,6 @@ std::uint32_t first_pass_bytes(const Arrival& a) {
   }
   const std::uint32_t whole = f.body_end - f.ip_offset;
   return whole <= wire::kMaxShortBytes ? whole : wire::kIcrcBegunBytes;
-}
-
-bool icrc_ok(const WorkerCore& w, const Arrival& a) {
-  if (w.nic.config.icrc == IcrcMode::kIgnore) return true;
-  if (a.covered == 0) return wire::check_icrc(a.frame, a.f).ok();
-  const std::uint32_t at = a.f.ip_offset + a.covered;
-  return wire::icrc_extend(a.crc, a.frame.subspan(at, a.f.body_end - at)) ==
-         wire::icrc_load(a.frame.data() + a.f.body_end);
 }
 
 void read_headers(const WorkerCore& w, Arrival& a) {
@@ -186,27 +85,6 @@ void inspect(const WorkerCore& w, std::span<Arrival> burst) {
   }
   wire::icrc_begin({pieces.data(), n}, crc.data());
   for (std::size_t i = 0; i < n; ++i) owners[i]->crc = crc[i];
-}
-
-/// A packet whose home is here.
-DropReason deliver(WorkerCore& w, const Arrival& a, Time now) {
-  const FrameView& f = a.f;
-  QpHome* home = w.find(f.dqp);
-  if (home == nullptr) return DropReason::kUnknownQp;
-  if (!is_from(home->peer_ips[a.plane], a.frame, f)) return DropReason::kNotForUs;
-  const wire::RxMeta meta{now, f.entropy, static_cast<std::uint8_t>(a.plane), f.ce, f.trim};
-  DropReason r = DropReason::kNone;
-  if (f.trim != wire::Trim::kNone) {  // no ICRC is left to check (1.14)
-    r = take_trimmed(*home, a.frame, f, meta);
-  } else {
-    if (!icrc_ok(w, a)) return DropReason::kIcrc;
-    r = is_write(f.bth.opcode) ? take_write(w, *home, a.frame, f, meta)
-                               : take_control(*home, a.frame, f, meta);
-  }
-  w.touch(*home);  // what is dropped may have to be answered, too
-  if (r != DropReason::kNone) return r;
-  ++w.stats.delivered;
-  return DropReason::kNone;
 }
 
 /// True: the mbuf went to its home worker and is no longer ours.

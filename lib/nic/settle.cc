@@ -1,55 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between receiving and sending: what the touched QPs want next, timers, posts and completions of application
-// threads, link states.
+// Between receiving and sending: what the touched QPs want next, and timers.
 #include <array>
-#include <cassert>
 
 #include "nic/core.h"
 
 namespace mrc::nic {
 namespace {
-
-/// A post that the worker had to refuse comes back with an error: every accepted post completes once (D17).
-transport::WcStatus status_of(PostStatus s) {
-  switch (s) {
-    case PostStatus::kBadLkey:
-    case PostStatus::kTooLong:
-      return transport::WcStatus::kLocLenErr;
-    default:
-      return transport::WcStatus::kWrFlushErr;
-  }
-}
-
-void push_completions(AppDoor& door) {
-  const std::span<const QpCompletion> held{&door.completions[door.completion_at], door.completions_held};
-  const std::size_t n = door.queue->completions().push(held);
-  door.completion_at += n;
-  door.completions_held -= n;
-  if (door.completions_held == 0) door.completion_at = 0;
-}
-
-bool hold_completion(AppDoor& door, const QpCompletion& c) {
-  if (door.completions_held != 0) push_completions(door);
-  if (door.completion_at + door.completions_held == door.completions.size()) return false;
-  door.completions[door.completion_at + door.completions_held++] = c;
-  return true;
-}
-
-/// False: try this post again later (send queue full, or no room to report a refusal).
-bool take_post(Worker& face, AppDoor& door, const AppPost& post) {
-  const PostStatus s = post.kind == AppPost::Kind::kSend
-                           ? face.post_send(post.qpn, post.lkey, post.wr)
-                           : face.post_recv(post.qpn, transport::RecvRequest{post.wr.wr_id});
-  if (s == PostStatus::kOk) return true;
-  if (s == PostStatus::kQueueFull) return false;
-  QpCompletion c;
-  c.qpn = post.qpn;
-  c.wc.wr_id = post.wr.wr_id;
-  c.wc.status = status_of(s);
-  c.wc.opcode = post.kind == AppPost::Kind::kSend ? transport::WcOpcode::kRdmaWrite
-                                                  : transport::WcOpcode::kRecvRdmaWithImm;
-  return hold_completion(door, c);
-}
 
 void make_ready(WorkerCore& w, QpHome& home) {
   home.in_ready = true;
@@ -70,12 +26,6 @@ void queue_shared(WorkerCore& w, QpHome& home, bool tx_ready) {
     }
   }
   if (!group.blocked.empty()) release_blocked(w, group);
-}
-
-bool ask_link(const PlanePort& plane) {
-  if (plane.link_up != nullptr) return plane.link_up(plane.dpdk_port);
-  rte_eth_link link{};
-  return rte_eth_link_get_nowait(plane.dpdk_port, &link) != 0 || link.link_status == RTE_ETH_LINK_UP;
 }
 
 constexpr std::int64_t kTypicalPacketBytes = 4096;
@@ -145,71 +95,6 @@ void run_timers(WorkerCore& w, Time safe, Time now) {
       }
     }
   }
-}
-
-void take_posts(WorkerCore& w) {
-  Worker& face = w.nic.faces[w.index];
-  for (const auto& door : w.doors) {
-    if (door->posts_held == 0) {
-      door->post_at = 0;
-      door->posts_held = door->queue->posts().pop(door->posts);
-    }
-    while (door->posts_held != 0 && take_post(face, *door, door->posts[door->post_at])) {
-      ++door->post_at;
-      --door->posts_held;
-    }
-  }
-}
-
-void deliver_completions(WorkerCore& w) {
-  for (const auto& door : w.doors) {
-    if (door->completions_held != 0) push_completions(*door);
-  }
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < w.completion.size(); ++i) {
-    QpHome& home = *w.slots[w.completion[i]];
-    AppDoor& door = *w.doors[home.app->door()];
-    bool more = door.completions_held != 0;  // the application is slow: the rest stays in the QP
-    while (!more) {
-      std::array<transport::Completion, kBurst> some;
-      const std::size_t n = home.qp.poll_completions(some);
-      for (std::size_t c = 0; c < n; ++c) door.completions[c] = {home.qpn, some[c]};
-      door.completion_at = 0;
-      door.completions_held = n;
-      if (n == 0) break;
-      push_completions(door);
-      more = door.completions_held != 0;
-    }
-    home.in_completion = more;
-    if (more) w.completion[kept++] = w.completion[i];
-  }
-  w.completion.resize(kept);
-}
-
-void poll_links(WorkerCore& w, Time now) {
-  if (now < w.next_link_poll) return;
-  w.next_link_poll = now + w.nic.config.link_poll_interval;
-  bool changed = false;
-  for (std::size_t p = 0; p < w.ports.size(); ++p) {
-    WorkerPort& port = w.ports[p];
-    if (port.asks_link) w.nic.link_up[p].store(ask_link(w.nic.config.planes[p]), std::memory_order_relaxed);
-    const bool up = w.nic.link_up[p].load(std::memory_order_relaxed);
-    if (up == port.up) continue;
-    port.up = up;
-    changed = true;
-    if (!up) {  // as if lost on the wire; what goes stale here would only delay what comes after
-      const auto staged = port.stage.staged();
-      w.stats.ports[p].tx_abandoned += staged.size();
-      rte_pktmbuf_free_bulk(staged.data(), static_cast<unsigned>(staged.size()));
-      port.stage.taken(staged.size());
-    }
-    for (const auto& home : w.slots) {
-      if (home == nullptr) continue;
-      home->qp.on_port_change(static_cast<std::uint8_t>(p), up, now);
-      w.touch(*home);
-    }
-  }
-  if (changed) ports_changed(w, now);
 }
 
 }  // namespace mrc::nic

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program of its own, because its malloc is: while armed, any allocation aborts with a word why. Moves data
-// through every part of the path: posts, retransmission, WriteIMM, completions, timers.
+// through every part of the path: posts, retransmission, WriteIMM, completions, timers. Then control calls of
+// another thread meet a worker that runs: what they need they have to bring.
 #include <rte_eal.h>
 #include <unistd.h>
 
@@ -8,17 +9,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "two_nics.h"
 
 namespace {
 
 std::atomic<bool> armed{false};
+std::atomic<bool> worker_armed{false};
+thread_local constinit bool is_worker = false;
 std::atomic<unsigned long> calls{0};
 
 void note() {
   ++calls;
-  if (!armed) return;
+  if (!armed && !(is_worker && worker_armed)) return;
   static const char kWord[] = "no_alloc: malloc on the datapath\n";
   (void)!write(2, kWord, sizeof(kWord) - 1);
   abort();
@@ -45,7 +49,7 @@ void* realloc(void* p, size_t n) {
   return __libc_realloc(p, n);
 }
 void free(void* p) {
-  if (armed && p != nullptr) note();
+  if ((armed || is_worker) && p != nullptr) note();
   __libc_free(p);
 }
 }
@@ -102,6 +106,39 @@ bool transfer() {
   return done == kMessages && received == kMessages && q->counters.tx_rtx > 0 && calls > 0;
 }
 
+/// The thread that polls this is a worker between the beginning and the end of run(), where EAL may allocate.
+std::uint16_t mark_thread(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+  is_worker = true;
+  return rte_eth_rx_burst(port, queue, pkts, n);
+}
+
+bool control_calls() {
+  Wiring s;
+  s.real_time = true;
+  s.rx_tap = {mark_thread, nullptr};
+  TwoNics net(s);
+  Nic& nic = *net.host[0].nic;
+  std::atomic<bool> stop{false};
+  std::thread thread([&] { net.host[0].w().run(stop); });
+  while (nic.snapshot(0).polls < 10) std::this_thread::yield();
+  worker_armed = true;
+  const auto cc = std::make_shared<cc::Qpcc>(cc::FixedWindow(1 << 20));
+  std::vector<std::uint32_t> qpns;
+  bool ok = true;
+  for (int i = 0; i < 8; ++i) {
+    qpns.push_back(net.add_pair(i % 2 == 0 ? cc : nullptr)[0]);
+    ok = ok && nic.create_app_queue(0, 64) && nic.query_qp(qpns.back()) && nic.query_cc(qpns.back()) &&
+         nic.set_ev_state(qpns.back(), 3, path::EvState::kDenied) && nic.poll_ev_events(qpns.back(), 8);
+  }
+  for (const std::uint32_t qpn : qpns) ok = ok && nic.destroy_qp(qpn);
+  worker_armed = false;
+  stop = true;
+  thread.join();
+  std::printf("no_alloc: %zu queue pairs made and ended beside a worker: %s\n", qpns.size(),
+              ok ? "ok" : "an error");
+  return ok;
+}
+
 }  // namespace
 }  // namespace mrc::nic
 
@@ -112,5 +149,6 @@ int main() {
   for (int i = 0; i < 9; ++i) argv[i] = strdup(args[i]);
   if (rte_eal_init(9, argv) < 0) return 2;
   // A detector that cannot fire proves nothing: `calls` counts what construction allocates.
-  return mrc::nic::transfer() ? 0 : 1;
+  const bool moved = mrc::nic::transfer();
+  return mrc::nic::control_calls() && moved ? 0 : 1;
 }

@@ -149,8 +149,8 @@ TEST(Silence, APeersPortThatIsDownIsToldOfInEveryFormat) {
   }
 }
 
-// The ends of a QP are connected one after the other. What the first tells of its ports before the second knows it is
-// dropped with a reason, not answered, and so said again (D19).
+// The ends of a QP are connected one after the other. What the first tells of its ports before the second
+// knows it is dropped with a reason, not answered, and so said again (D19).
 TEST(Silence, APortThatIsDownBeforeThePeerIsConnectedIsToldOfAfterwards) {
   Links::down_ports = 0;
   Wiring s = short_timers();
