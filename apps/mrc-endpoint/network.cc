@@ -374,23 +374,13 @@ const fabric::Fabric* Network::fabric() const {
 std::size_t Network::pump(Time now) {
   return impl_->fabric != nullptr ? impl_->fabric->poll(now) : 0;
 }
-std::vector<bool> Network::links(std::size_t end) {
-  std::vector<bool> up;
-  for (ethdev::Port& port : impl_->ports) up.push_back(port.link().up);
-  if (!up.empty()) return up;
-  for (const nic::PlanePort& p : impl_->nics[end].planes) {
-    rte_eth_link link{};
-    up.push_back(rte_eth_link_get_nowait(p.dpdk_port, &link) == 0 && link.link_status == RTE_ETH_LINK_UP);
+void Network::tend() {
+  for (ethdev::Port& port : impl_->ports) {
+    if (port.burst_port().guarded) static_cast<void>(port.link());
   }
-  return up;
 }
 std::vector<std::string> Network::port_names(std::size_t end) const {
   return impl_->names[end];
-}
-double Network::link_speed_bps() const {
-  // Rings, sockets and kernel interfaces name a speed that limits nothing.
-  if (impl_->profile != Profile::kEthdev || impl_->ports.empty()) return 0;
-  return static_cast<double>(impl_->ports.front().link().speed_mbps) * 1e6;
 }
 unsigned Network::cpu_of_worker(std::size_t end, unsigned worker) const {
   return impl_->cpus[end][worker];

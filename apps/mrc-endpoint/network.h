@@ -36,11 +36,11 @@ class Network {
   std::size_t pump(Time now);
   /// What pump() drives, to be looked at by the pumping thread; null for other profiles.
   [[nodiscard]] const fabric::Fabric* fabric() const;
-  /// Links now; brings a memif port back when its peer has returned. Control thread, not while it polls
-  /// elsewhere.
-  [[nodiscard]] std::vector<bool> links(std::size_t end);
+  /// A few times a second: brings a memif port back when its peer has returned. Set-up thread; workers may
+  /// poll, since bursts of these ports are guarded. Touches no other port: their links are asked by the
+  /// workers.
+  void tend();
   [[nodiscard]] std::vector<std::string> port_names(std::size_t end) const;
-  [[nodiscard]] double link_speed_bps() const;
   /// CPU of worker w, by plan; workers may share one.
   [[nodiscard]] unsigned cpu_of_worker(std::size_t end, unsigned worker) const;
   /// Several pollers share a CPU or wait for the kernel: an idle poll should yield.

@@ -59,6 +59,12 @@ struct Host {
   std::unique_ptr<CaptureThread> capture;
 };
 
+std::vector<bool> links_of(const Host& host) {
+  std::vector<bool> up(host.config.planes.size());
+  for (unsigned p = 0; p < up.size(); ++p) up[p] = host.end->nic().link_up(p);
+  return up;
+}
+
 class Program {
  public:
   explicit Program(const Options& options)
@@ -78,6 +84,7 @@ class Program {
   Result<std::unique_ptr<Network>> open_network(Ends ends,
                                                 const std::vector<config::EndpointConfig>& configs);
   std::optional<Failure> add_end(std::size_t i);
+  [[nodiscard]] double port_bps() const;
   void start_sessions();
   void loop_pair();
   void loop_socket();
@@ -226,22 +233,28 @@ std::optional<Failure> Program::build() {
   if (hosts_[0].end->inline_polling()) ethdev::set_this_thread_cpus({network_->cpu_of_worker(0, 0)});
   result_.effective = network_->describe();
   for (const std::string& line : hosts_.back().end->nic().describe()) result_.effective.push_back(line);
-  const config::EndpointConfig& last = hosts_.back().config;
-  result_.effective.push_back(
-      config::describe_controller(last, config::rate_of_planes(last, network_->link_speed_bps())));
   for (const std::string& line : result_.effective) console_.log(line);
-  result_.link_speed_bps = network_->link_speed_bps();
   return std::nullopt;
 }
 
+/// Of one plane. Rings, sockets and kernel interfaces name a speed that limits nothing.
+double Program::port_bps() const {
+  return options_.config.profile == config::Profile::kEthdev ? hosts_.back().end->nic().link_bps(0) : 0;
+}
+
+/// As late as possible: a physical port knows its speed when its link is up.
 void Program::start_sessions() {
+  result_.link_speed_bps = port_bps();
+  const config::EndpointConfig& last = hosts_.back().config;
+  result_.effective.push_back(config::describe_controller(last, config::rate_of_planes(last, port_bps())));
+  console_.log(result_.effective.back());
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     SessionOptions o;
     o.software = software();
     o.free_memory_bytes = ethdev::read_machine_facts().memory_available_bytes;
     if (!loopback()) o.exchange = std::move(exchange_);
     o.seed = seed_;
-    o.port_bps = network_->link_speed_bps();
+    o.port_bps = port_bps();
     o.port_names = network_->port_names(i);
     o.clock = [this] { return now(); };
     o.log = [this](const std::string& line) { console_.log(line); };
@@ -262,7 +275,8 @@ void Program::common_step(Time t, std::size_t packets) {
   }
   if (t >= next_links_) {
     next_links_ = t + kLinkInterval;
-    for (std::size_t i = 0; i < hosts_.size(); ++i) hosts_[i].session->note_links(network_->links(i), t);
+    network_->tend();
+    for (Host& host : hosts_) host.session->note_links(links_of(host), t);
     console_.progress(shown.progress(), t);
   }
   if (packets == 0 && (network_->should_yield() || !hosts_[0].end->inline_polling())) sched_yield();
