@@ -30,6 +30,10 @@ bool is_write_lat(const EndpointConfig& c) {
   return c.workload.kind == config::WorkloadKind::kWriteLat;
 }
 
+constexpr bool (*kNotNscc)(Command, const EndpointConfig&, const Typed&) =
+    [](Command, const EndpointConfig& c, const Typed&) { return c.cc.mode != config::CcMode::kNscc; };
+constexpr std::string_view kOfNscc = "it is a setting of nscc (--cc nscc), and cc.mode is another";
+
 constexpr Rule kRules[] = {
     {"workload.",
      [](Command command, const EndpointConfig&, const Typed& t) {
@@ -66,6 +70,16 @@ constexpr Rule kRules[] = {
        return c.ev.mode == config::EvMode::kExplicit && t.value != std::to_string(c.ev.values.size());
      },
      "with ev.mode explicit the EVs are those listed"},
+    {"cc.window",
+     [](Command, const EndpointConfig& c, const Typed&) { return c.cc.mode != config::CcMode::kFixed; },
+     "it is the window of cc.mode fixed (--cc fixed), and cc.mode is another; nscc has cc.max_window"},
+    {"cc.send_test",
+     [](Command, const EndpointConfig& c, const Typed&) { return c.cc.mode == config::CcMode::kOff; },
+     "with cc.mode off no window is tested"},
+    {"cc.rate_gbps", kNotNscc, kOfNscc},
+    {"cc.max_window", kNotNscc, kOfNscc},
+    {"cc.target_delay_us", kNotNscc, kOfNscc},
+    {"cc.quick_adapt", kNotNscc, kOfNscc},
     {"capture.", [](Command, const EndpointConfig& c, const Typed&) { return c.capture.file.empty(); },
      "nothing is captured without --capture FILE"},
 };

@@ -262,6 +262,8 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
   if (const Result<void> r = check_for_ignored(o.command, o.config, *settings); !r)
     return refused(r.error().message);
   if (const Result<void> r = check_workers(o); !r) return refused("mrc-endpoint: " + r.error().message);
+  if (const Result<void> r = config::check_controller(o.config); !r)
+    return refused("mrc-endpoint: " + r.error().message);
   if (o.check_config) return early("ok\n", ExitCode::kPass);
   if (o.print_config) return early(config::print_endpoint(o.config, false), ExitCode::kPass);
   if (const Result<void> r = check_ends(o); !r) return refused("mrc-endpoint: " + r.error().message);

@@ -14,9 +14,11 @@ Result<cc::NsccParams> nscc_params(const EndpointConfig& config, double rate_bps
   link.rate_bps = rate_bps * share;
   if (link.rate_bps <= 0)
     return Error{fmt::format(
-        "rate_gbps: nscc needs the rate of all planes together, and the ports of profile {} tell none; set "
-        "cc.rate_gbps",
-        name_of(config.profile))};
+        "rate_gbps: nscc needs the rate of all planes together, which {}; set it (--rate-gbps N), or use "
+        "another cc.mode (--cc fixed)",
+        config.profile == Profile::kVirtual
+            ? "a fabric without a limit (fabric.link_gbps 0) does not have"
+            : fmt::format("the ports of profile {} do not tell", name_of(config.profile)))};
   link.base_rtt = config.qp.policy.base_rtt;
   // Nominal, as the windows count (C25): a full packet with everything that it may carry.
   link.mtu_bytes = wire::write_nominal_bytes(wire::Opcode::kWriteLastImm, config.qp.policy.use_timestamps,
@@ -57,6 +59,13 @@ Result<cc::Qpcc::Algorithm> make_controller(const EndpointConfig& config, double
   Result<cc::NsccParams> params = nscc_params(config, rate_bps, share);
   if (!params) return Error{"cc." + params.error().message};
   return cc::Qpcc::Algorithm(cc::Nscc(*params, now));
+}
+
+Result<void> check_controller(const EndpointConfig& config) {
+  if (config.cc.mode != CcMode::kNscc || config.profile == Profile::kEthdev) return {};
+  const Result<cc::NsccParams> params = nscc_params(config, rate_of_planes(config, 0), 1);
+  if (!params) return Error{"cc." + params.error().message};
+  return {};
 }
 
 std::string describe_controller(const EndpointConfig& config, double rate_bps) {

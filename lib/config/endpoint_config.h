@@ -194,6 +194,9 @@ Result<EndpointConfig> load_endpoint_file(const std::string& path);
 /// Bits per second of all planes together: cc.rate_gbps, else what `port_bps` of a plane and the virtual
 /// fabric's links give; 0: nobody knows.
 double rate_of_planes(const EndpointConfig& config, double port_bps);
+/// Whether make_controller will do, as far as can be told before a port is open: only physical ones tell a
+/// rate. Errors: what is missing, and the setting that mends it.
+Result<void> check_controller(const EndpointConfig& config);
 /// The controller of one destination as configured; `share` of the rate is its own, the rest that of others
 /// to the same destination. Errors: parameters that NSCC cannot work with, by name and limit.
 Result<cc::Qpcc::Algorithm> make_controller(const EndpointConfig& config, double rate_bps, double share,

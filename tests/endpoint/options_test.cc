@@ -151,6 +151,12 @@ TEST(Options, WhatHasNoEffectIsRefused) {
         Args{"run", "--loopback", "-w", "write_lat", "-t", "16"},
         Args{"run", "--loopback", "-w", "write_lat", "-b"},
         Args{"run", "--loopback", "--set", "capture.snap_bytes=100"},
+        Args{"run", "--loopback", "--cc", "off", "--set", "cc.window=1M"},
+        Args{"run", "--loopback", "--cc", "off", "--set", "cc.send_test=uet"},
+        Args{"run", "--loopback", "--set", "cc.rate_gbps=100"},
+        Args{"run", "--loopback", "--set", "cc.max_window=1M"},
+        Args{"run", "--loopback", "--set", "cc.target_delay_us=5"},
+        Args{"run", "--loopback", "--cc", "off", "--set", "cc.quick_adapt=false"},
         with({"serve", "--set", "workload.size=5"}, vhost), with({"run", "--planes", "3"}, vhost)}) {
     EXPECT_NE(said(args).find("has no effect"), std::string::npos) << args.back() << ": " << said(args);
   }
@@ -161,6 +167,22 @@ TEST(Options, WhatHasNoEffectIsRefused) {
   EXPECT_NE(said({"run", "serve"}).find("not expected"), std::string::npos);
   EXPECT_TRUE(parse_command_line(with({"serve", "--no-verify", "--planes", "1"}, vhost)).run)
       << "these have one";
+}
+
+TEST(Options, NsccWithoutARateIsRefusedBeforeAnythingIsSetUp) {
+  const Args vhost{"run", "--profile", "vhost", "--device", "/tmp/a.sock", "--cc", "nscc"};
+  const Parsed refused = parse_command_line(vhost);
+  EXPECT_FALSE(refused.run);
+  EXPECT_EQ(refused.exit.code, ExitCode::kUsage);
+  for (const char* word : {"cc.rate_gbps", "profile vhost", "--rate-gbps N"})
+    EXPECT_NE(refused.exit.text.find(word), std::string::npos) << refused.exit.text;
+  Args told = vhost;
+  told.insert(told.end(), {"--rate-gbps", "100"});
+  EXPECT_TRUE(parse_command_line(told).run) << parse_command_line(told).exit.text;
+  EXPECT_FALSE(parse_command_line({"run", "--loopback", "--cc", "nscc", "--set", "fabric.link_gbps=0"}).run);
+  EXPECT_TRUE(
+      parse_command_line({"run", "--profile", "ethdev", "--device", "0000:01:00.0", "--cc", "nscc"}).run)
+      << "a physical port tells its speed when its link is up";
 }
 
 TEST(Options, TheResultFileIsKnownAlsoWhenTheRunIsRefused) {
