@@ -6,19 +6,10 @@
 #include "report/html/text.h"
 
 namespace mrc::endpoint {
-namespace {
 
-using report::html::quantity;
-using report::html::Unit;
-
-std::string rate(double bps) {
-  return quantity(bps, Unit::kBitsPerSecond);
-}
-std::string time(Duration d) {
-  return quantity(static_cast<double>(d.ns), Unit::kNanoseconds);
-}
-
-}  // namespace
+using report::html::bytes;
+using report::html::duration;
+using report::html::rate;
 
 report::html::Page page_of(const DemoReport& r) {
   const DeathStory& d = r.death;
@@ -27,7 +18,8 @@ report::html::Page page_of(const DemoReport& r) {
   page.subtitle = fmt::format(
       "{} MiB over {} planes of {} paths, {} each way, seed {}; both ends, the network and the check "
       "of every byte on one core",
-      r.bytes_verified >> 20, r.options.planes, r.options.paths, time(r.options.delay), r.options.seed);
+      r.bytes_verified >> 20, r.options.planes, r.options.paths, duration(r.options.delay.ns),
+      r.options.seed);
   page.clock = r.options.poll_step.ns == 0 ? "real time, virtual fabric in this process"
                                            : "virtual time, virtual fabric";
   page.pass = r.pass();
@@ -38,12 +30,11 @@ report::html::Page page_of(const DemoReport& r) {
   const bool repaired = d.repaired.ns != 0;
   const Duration repair = d.repaired - d.down;
   page.figures = {{"goodput", rate(r.rates.goodput_bps), fmt::format("L1 {}", rate(r.rates.l1_bps))},
-                  {"bytes compared", quantity(static_cast<double>(r.bytes_verified), Unit::kBytes),
-                   fmt::format("{} bad messages", r.messages_bad)},
-                  {"repair after the death", repaired ? time(repair) : "–",
+                  {"bytes compared", bytes(r.bytes_verified), fmt::format("{} bad messages", r.messages_bad)},
+                  {"repair after the death", repaired ? duration(repair.ns) : "–",
                    repaired ? fmt::format("{:.1f} RTTs of {}",
                                           static_cast<double>(repair.ns) / static_cast<double>(r.base_rtt.ns),
-                                          time(r.base_rtt))
+                                          duration(r.base_rtt.ns))
                             : ""},
                   {"lost on the dead path", fmt::format("{}", r.lost_on_dead_path),
                    fmt::format("{} at random on another", r.lost_at_random)},

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "live_sampler.h"
+#include "report/html/distribution.h"
 #include "report/html/text.h"
 
 namespace mrc::endpoint {
@@ -170,13 +171,7 @@ report::html::Distribution LiveSampler::latencies() const {
   d.id = "latencies";
   d.title = "Message latency";
   d.about = "Share of messages by the time from post to completion, logarithmic.";
-  latency_.for_each_bucket([&](std::uint64_t low, std::uint64_t high, std::uint64_t count) {
-    d.buckets.push_back({static_cast<double>(low), static_cast<double>(high), count});
-  });
-  if (latency_.samples() == 0) return d;
-  for (const auto& [name, percent] : {std::pair{"p50", 50.0}, {"p99", 99.0}, {"p99.9", 99.9}})
-    d.figures.emplace_back(name, static_cast<double>(latency_.percentile(percent)));
-  d.figures.emplace_back("most", static_cast<double>(latency_.max()));
+  report::html::fill(d, latency_);
   return d;
 }
 

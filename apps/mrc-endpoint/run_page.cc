@@ -10,18 +10,9 @@
 namespace mrc::endpoint {
 namespace {
 
-using report::html::quantity;
-using report::html::Unit;
-
-std::string rate(double bps) {
-  return quantity(bps, Unit::kBitsPerSecond);
-}
-std::string time(double ns) {
-  return quantity(ns, Unit::kNanoseconds);
-}
-std::string bytes(std::uint64_t n) {
-  return quantity(static_cast<double>(n), Unit::kBytes);
-}
+using report::html::bytes;
+using report::html::duration;
+using report::html::rate;
 
 /// What was compared, and what came of it: here and, as it reports, at the peer.
 report::html::Figure compared(const report::RunResult& r) {
@@ -60,8 +51,8 @@ void add_figures(const report::RunResult& r, report::html::Page& page) {
       {"messages", fmt::format("{}", messages),
        fmt::format("in {} phase{}", r.phases.size(), r.phases.size() == 1 ? "" : "s")},
       compared(r),
-      {"latency, p99", best->latency.samples == 0 ? "–" : time(best->latency.p99_ns),
-       fmt::format("median {}", best->latency.samples == 0 ? "–" : time(best->latency.p50_ns))},
+      {"latency, p99", best->latency.samples == 0 ? "–" : duration(best->latency.p99_ns),
+       fmt::format("median {}", best->latency.samples == 0 ? "–" : duration(best->latency.p50_ns))},
       {"retransmissions", fmt::format("{}", again), fmt::format("{} packets dropped here", dropped)}};
 }
 
@@ -88,8 +79,8 @@ report::html::Table phases_of(const report::RunResult& r) {
   for (const report::PhaseResult& p : r.phases)
     t.rows.push_back({p.workload, bytes(p.size_bytes), fmt::format("{}", p.qps),
                       fmt::format("{}", std::max(p.messages_completed, p.messages_received)),
-                      rate(p.achieved.goodput_bps), rate(p.achieved.l2_bps), time(p.latency.p50_ns),
-                      time(p.latency.p99_ns), time(p.latency.p999_ns), time(p.latency.max_ns),
+                      rate(p.achieved.goodput_bps), rate(p.achieved.l2_bps), duration(p.latency.p50_ns),
+                      duration(p.latency.p99_ns), duration(p.latency.p999_ns), duration(p.latency.max_ns),
                       fmt::format("{}", p.verification.messages_bad + p.peer_verification.messages_bad)});
   return t;
 }

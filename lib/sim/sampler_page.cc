@@ -5,22 +5,19 @@
 #include <algorithm>
 #include <array>
 
+#include "report/html/distribution.h"
 #include "report/html/text.h"
 #include "sim/sampler.h"
 
 namespace mrc::sim {
 namespace {
 
-using report::html::quantity;
+using report::html::bytes;
+using report::html::duration;
+using report::html::rate;
 using report::html::TimeChart;
 using report::html::Unit;
 
-std::string duration(std::int64_t ns) {
-  return ns < 0 ? "–" : quantity(static_cast<double>(ns), Unit::kNanoseconds);
-}
-std::string bytes(std::uint64_t n) {
-  return quantity(static_cast<double>(n), Unit::kBytes);
-}
 std::string number(std::uint64_t n) {
   return fmt::format("{}", n);
 }
@@ -69,8 +66,7 @@ void add_markers(const Outcome& o, report::html::Page& page) {
 void add_figures(const Outcome& o, report::html::Page& page) {
   const auto rtx = o.count(o.packets, "rtx");
   page.figures = {
-      {"goodput, all hosts", quantity(o.goodput_bps, Unit::kBitsPerSecond),
-       bytes(o.received_bytes) + " placed"},
+      {"goodput, all hosts", rate(o.goodput_bps), bytes(o.received_bytes) + " placed"},
       {"slowest flow", duration(o.fct.max_ns),
        o.fct.samples == 0 ? "none completed"
                           : fmt::format("{:.2f} of the ideal {}", o.tail_over_ideal(), duration(o.ideal_ns))},
@@ -263,13 +259,7 @@ report::html::Distribution Sampler::delays() const {
   d.id = "delays";
   d.title = "One-way delay";
   d.about = "Share of data packets by the time from the host's link to the receiver, logarithmic.";
-  delays_.for_each_bucket([&](std::uint64_t low, std::uint64_t high, std::uint64_t count) {
-    d.buckets.push_back({static_cast<double>(low), static_cast<double>(high), count});
-  });
-  if (delays_.samples() == 0) return d;
-  for (const auto& [name, percent] : {std::pair{"p50", 50.0}, {"p99", 99.0}, {"p99.9", 99.9}})
-    d.figures.emplace_back(name, static_cast<double>(delays_.percentile(percent)));
-  d.figures.emplace_back("most", static_cast<double>(delays_.max()));
+  report::html::fill(d, delays_);
   return d;
 }
 

@@ -4,27 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
-#include "ethdev/eal.h"
 #include "live_run.h"
 
 namespace mrc::failover {
 namespace {
-
-class Environment : public ::testing::Environment {
- public:
-  void SetUp() override {
-    auto started = ethdev::Eal::init(ethdev::EalConfig::for_tests(1));
-    if (!started) FAIL() << started.error().message;
-    eal_.emplace(*std::move(started));
-  }
-  void TearDown() override { eal_.reset(); }
-
- private:
-  std::optional<ethdev::Eal> eal_;
-};
-const auto* const environment = ::testing::AddGlobalTestEnvironment(new Environment);
 
 double median(std::vector<double> v) {
   if (v.empty()) return 0;

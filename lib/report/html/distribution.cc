@@ -126,6 +126,16 @@ std::string figure_lines(const Distribution& d, const Bins& bins, double bottom)
 
 }  // namespace
 
+void fill(Distribution& d, const Histogram& h) {
+  h.for_each_bucket([&](std::uint64_t low, std::uint64_t high, std::uint64_t count) {
+    d.buckets.push_back({static_cast<double>(low), static_cast<double>(high), count});
+  });
+  if (h.samples() == 0) return;
+  for (const auto& [name, percent] : {std::pair{"p50", 50.0}, {"p99", 99.0}, {"p99.9", 99.9}})
+    d.figures.emplace_back(name, static_cast<double>(h.percentile(percent)));
+  d.figures.emplace_back("most", static_cast<double>(h.max()));
+}
+
 std::string draw(const Distribution& d) {
   std::string out =
       fmt::format("<section><h2>{}</h2><p class=\"about\">{}</p>\n", escaped(d.title), escaped(d.about));

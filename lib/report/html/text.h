@@ -2,6 +2,7 @@
 // Words and numbers as HTML wants them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,20 @@ struct Scale {
 Scale scale_for(Unit unit, double largest);
 /// "12.3 Gb/s"
 std::string quantity(double v, Unit unit);
+
+inline std::string rate(double bps) {
+  return quantity(bps, Unit::kBitsPerSecond);
+}
+/// A dash for what never happened (below 0).
+inline std::string duration(double ns) {
+  return ns < 0 ? "–" : quantity(ns, Unit::kNanoseconds);
+}
+inline std::string duration(std::int64_t ns) {
+  return duration(static_cast<double>(ns));
+}
+inline std::string bytes(std::uint64_t n) {
+  return quantity(static_cast<double>(n), Unit::kBytes);
+}
 
 /// Round positions from `from` to `to`, at most `most` of them: steps of 1, 2 or 5 times a power of ten.
 std::vector<double> ticks(double from, double to, std::size_t most);
