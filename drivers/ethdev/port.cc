@@ -187,6 +187,7 @@ Result<void> Port::start() {
   if (!is_absent_server(caps_)) {
     if (auto ok = start_driver(); !ok) return ok;
   }
+  if (caps_.driver == Driver::kAfPacket) discard_strangers();
   started_ = true;
   // From here on their logs tell what link() tells, several times over.
   if (caps_.driver == Driver::kVirtioUser) rte_log_set_level_pattern("pmd.net.virtio*", RTE_LOG_CRIT);
@@ -213,6 +214,21 @@ Result<void> Port::start_driver() {
   running_ = true;
   if (caps_.needs_guard) open_gate(caps_.port_id);
   return {};
+}
+
+/// The driver's sockets hear every interface of the namespace until they are bound to theirs. What lies in
+/// the rings now may be anybody's, of another plane too; nobody has been told of this port yet, so nothing of
+/// value is in it.
+void Port::discard_strangers() {
+  constexpr unsigned kMostBursts = 1024;  // a flood does not hold up the start
+  std::array<rte_mbuf*, 32> burst{};
+  for (std::uint16_t q = 0; q < rx_queues_; ++q) {
+    for (unsigned i = 0; i < kMostBursts; ++i) {
+      const std::uint16_t n = rte_eth_rx_burst(caps_.port_id, q, burst.data(), burst.size());
+      rte_pktmbuf_free_bulk(burst.data(), n);
+      if (n == 0) break;
+    }
+  }
 }
 
 void Port::stop_driver() {

@@ -100,6 +100,7 @@ class Port {
   void choose_offloads(const PortConfig& config);
   Result<void> start_driver();
   void stop_driver();
+  void discard_strangers();
   Result<void> in_driver_context(const std::function<void()>& work);
   [[nodiscard]] bool asks_kernel() const;
   void keep_memif_alive(bool driver_up);

@@ -15,7 +15,8 @@ import time
 
 import endpoint_lib as lib
 from bridge_lib import Bridge
-from endpoint_lib import Interfaces, Pair, check, check_verified
+from endpoint_lib import Interfaces, Pair, Program, check, check_verified
+from netns_lib import Veth
 
 program, decoder = sys.argv[1:3]
 
@@ -109,6 +110,22 @@ def drops_only():
     print("ok: only what was dropped:", dict(comments))
 
 
+def other_interfaces():
+    """A socket of the driver hears all interfaces until it is bound to its own: a flood on another one must not be received."""
+    veth = Veth(1500, 1500)
+    flood = Program("python3", "-c", "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                    "print('flooding', flush=True)\nwhile True: s.sendto(b'x' * 100, ('127.0.0.1', 9))", netns=veth.b)
+    flood.wait_for("flooding")
+    file = lib.path("flood.pcapng")
+    ran, served = Pair(program, ["-s", 10000, "-n", 40, "--capture", file], link=Interfaces(veth)).finish()
+    flood.process.kill()
+    check_verified(ran, served, 40)
+    _, packets = decode(file)
+    strangers = [p for p in packets if p.get("not_mrc")]
+    check(not strangers, f"{len(strangers)} of {len(packets)} packets are not ours: {strangers[:2]}")
+    print("ok: while another interface is flooded,", len(packets), "packets, none of it")
+
+
 def loopback():
     file = lib.path("c.pcapng")
     lib.run(0, program, "run", "--loopback", "--idle", "yield", "-s", 4096, "-n", 100, "--capture", file, "--json",
@@ -146,4 +163,4 @@ def a_full_disk():
     print("ok: on a full disk", missing, "packets are told as missing, exit code 2")
 
 
-lib.run_cases(a_pair, drops_only, loopback, cannot_be_written, a_full_disk, programs=2)
+lib.run_cases(a_pair, drops_only, other_interfaces, loopback, cannot_be_written, a_full_disk, programs=2)
