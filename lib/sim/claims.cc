@@ -36,6 +36,10 @@ double end_over_ideal(const World&, const Outcome& o) {
   return o.completed == o.flows.size() ? static_cast<double>(last) / static_cast<double>(o.ideal_ns) : 1e9;
 }
 
+double round_over_ideal(const World& world, const Outcome& o) {
+  return end_over_ideal(world, o) / static_cast<double>(std::max<std::uint64_t>(o.rounds.samples, 1));
+}
+
 // The fullest of the core's queue classes, against the depth from which marks begin.
 double core_p99_over_mark(const World& world, const Outcome& o) {
   std::uint64_t most = 0;
@@ -227,6 +231,22 @@ std::vector<Claim> claims() {
        {},
        {{"qp.reverse_probes", "false"}},
        tail_with_failures},
+      {"RTT slow link",
+       "mean round / ideal, a link has a tenth of its speed",
+       "rtt-slow-link.yaml",
+       true,
+       2.5,
+       {},
+       {{"paths.rtt_reroute", "false"}},
+       round_over_ideal},
+      {"RTT queues",
+       "mean round / ideal, a T1 has queues nobody marks",
+       "rtt-queues.yaml",
+       true,
+       2.2,
+       {},
+       {{"paths.rtt_reroute", "false"}},
+       round_over_ideal},
   };
 }
 

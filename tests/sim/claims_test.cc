@@ -62,6 +62,31 @@ TEST(Claims, C17UpkeepOfTheReverseSetImprovesTheTail) {
   expect_holds("17 reverse");
 }
 
+// A policy of our own: what it gains, and that it does no harm.
+TEST(RttRerouting, LeavesASlowLink) {
+  expect_holds("RTT slow link");
+}
+TEST(RttRerouting, LeavesLongQueues) {
+  expect_holds("RTT queues");
+}
+TEST(RttRerouting, DoesNoHarmOnAHealthyFabric) {
+  Claim healthy;
+  healthy.name = "RTT healthy";
+  healthy.file = "rtt-healthy.yaml";
+  healthy.control = {{"paths.rtt_reroute", "false"}};
+  healthy.number = [](const World&, const Outcome& o) { return 1 / o.goodput_bps; };  // the time it took
+  ClaimResult times;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto with = measure(healthy, MRC_SIM_CONFIG_DIR, false, seed);
+    const auto without = measure(healthy, MRC_SIM_CONFIG_DIR, true, seed);
+    ASSERT_TRUE(with && without);
+    EXPECT_LT(*with, 1.02 * *without) << "seed " << seed;
+    times.with.push_back(*with);
+    times.without.push_back(*without);
+  }
+  EXPECT_LT(times.median_with(), 1.005 * times.median_without());
+}
+
 // Claim 3: a curve with its best point inside.
 TEST(Claims, C03TheBestNumberOfEvsLiesInside) {
   std::vector<double> medians;
