@@ -40,7 +40,7 @@ struct Numbers {
 Numbers numbers_of(const sim::Outcome& o) {
   Numbers n;
   n.ok = o.pass();
-  n.failure = o.violation;
+  n.failure = o.verdict();
   n.tail_us = static_cast<double>(o.fct.max_ns) / 1e3;
   n.median_us = static_cast<double>(o.fct.median_ns) / 1e3;
   n.round_p999_us = static_cast<double>(o.rounds.p999_ns) / 1e3;
@@ -136,7 +136,7 @@ ExitCode print_results(const SweepOptions& o, const std::vector<config::Settings
     std::string failure;
     for (unsigned i = 0; i < o.seeds && failure.empty(); ++i)
       if (!all[p * o.seeds + i].ok)
-        failure = fmt::format("  FAIL seed {}: {}", o.first + i, all[p * o.seeds + i].failure);
+        failure = fmt::format("  seed {}: {}", o.first + i, all[p * o.seeds + i].failure);
     fmt::print("{}\n", failure);
     ok = ok && failure.empty();
     json["points"].push_back(point);

@@ -32,7 +32,8 @@ struct ClaimResult {
   [[nodiscard]] double median_without() const;
 };
 
-/// One run's number. Errors: the scenario does not load, or an invariant broke.
+/// One run's number. Errors: the scenario does not load, an invariant broke, or (but for the control) a flow
+/// failed or never completed.
 Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed);
 /// Whether the medians keep the limit and the control misses it.
 void judge(const Claim& claim, ClaimResult& result);

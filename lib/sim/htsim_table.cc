@@ -170,7 +170,7 @@ void add_run(HtsimResult& result, const Result<Outcome>& run) {
   }
   if (!run->pass() || !run->quiet)
     result.failures.push_back(
-        fmt::format("seed {}: {}", run->seed, run->violation.empty() ? "did not finish" : run->violation));
+        fmt::format("seed {}: {}", run->seed, run->pass() ? "did not come to rest" : run->verdict()));
   result.tail_us.push_back(static_cast<double>(run->fct.max_ns) / 1e3);
   result.over_ideal.push_back(run->tail_over_ideal());
   result.hops += run->hops;

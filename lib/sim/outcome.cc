@@ -245,6 +245,9 @@ Outcome collect(const World& world, const RunEnd& end, std::string name) {
   o.ideal_ns = world.ideal().ns;
   o.end_ns = end.at.ns;
   o.quiet = end.quiet;
+  o.finished = world.done();
+  o.cut = world.scenario().run.cut;
+  o.unfinished = world.unfinished();
   o.violation = end.violation;
   collect_flows(world, end, o);
   const auto collect_from = [&](const auto& sim, const auto& depths) {

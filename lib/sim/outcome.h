@@ -64,7 +64,10 @@ struct Outcome {
   std::uint32_t hosts = 0, planes = 0;
   std::size_t qps = 0;
   std::int64_t base_rtt_ns = 0, ideal_ns = 0, end_ns = 0;
-  bool quiet = false;
+  bool quiet = false;     ///< nothing was left to do, not even a probe of a dead path
+  bool finished = false;  ///< every message of every round has ended
+  bool cut = false;       ///< run.cut: it need not finish
+  std::uint64_t unfinished = 0;
   std::string violation;
   std::vector<FlowOutcome> flows;
   std::uint64_t completed = 0, failed = 0;
@@ -84,7 +87,9 @@ struct Outcome {
   std::int64_t series_step_ns = 0;
   std::vector<std::vector<std::uint64_t>> series_bytes;  ///< per plane, payload placed per step
 
-  [[nodiscard]] bool pass() const { return violation.empty() && failed == 0; }
+  [[nodiscard]] bool pass() const { return violation.empty() && failed == 0 && (finished || cut); }
+  /// One line: "PASS", how a run was cut by design, or what failed.
+  [[nodiscard]] std::string verdict() const;
   [[nodiscard]] double tail_over_ideal() const {
     return ideal_ns > 0 ? static_cast<double>(fct.max_ns) / static_cast<double>(ideal_ns) : 0;
   }

@@ -49,6 +49,20 @@ void counts_line(std::string& out, const char* title, const Counts& counts) {
 
 }  // namespace
 
+std::string Outcome::verdict() const {
+  if (!violation.empty()) return "FAIL: " + violation;
+  if (failed != 0) return fmt::format("FAIL: {} flows failed", failed);
+  if (finished) return "PASS";
+  if (cut)
+    return fmt::format("PASS, cut at {} us by design (run.cut): {} flows of the last round open", us(end_ns),
+                       unfinished);
+  return fmt::format(
+      "FAIL: {} flows of the last round had not completed at {} us: stuck, or run.until_us is too short; "
+      "run.cut: true if "
+      "that is meant",
+      unfinished, us(end_ns));
+}
+
 std::string to_json(const Outcome& o, bool flows, bool series) {
   Json j;
   j["schema"] = kOutcomeSchema;
@@ -63,7 +77,10 @@ std::string to_json(const Outcome& o, bool flows, bool series) {
   j["base_rtt_ns"] = o.base_rtt_ns;
   j["ideal_ns"] = o.ideal_ns;
   j["end_ns"] = o.end_ns;
-  j["finished"] = o.quiet;
+  j["finished"] = o.finished;
+  j["unfinished"] = o.unfinished;
+  j["cut"] = o.cut;
+  j["quiet"] = o.quiet;
   j["completed"] = o.completed;
   j["failed"] = o.failed;
   j["fct"] = object(o.fct);
@@ -151,8 +168,7 @@ std::string to_table(const Outcome& o) {
   }
   if (o.faults.size() > shown)
     fmt::format_to(to, "fault       and {} more, in the JSON\n", o.faults.size() - shown + 1);
-  fmt::format_to(to, "{}\n",
-                 o.pass() ? "PASS" : "FAIL: " + (o.violation.empty() ? "flows failed" : o.violation));
+  fmt::format_to(to, "{}\n", o.verdict());
   return out;
 }
 

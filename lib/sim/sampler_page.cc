@@ -270,11 +270,8 @@ report::html::Page Sampler::page(const Outcome& o) const {
                            o.seed, o.hosts, o.planes, o.qps, duration(o.base_rtt_ns));
   p.clock = "virtual time, simulated network";
   p.pass = o.pass();
-  p.verdict = o.pass()              ? "pass: every invariant held, all flows whole"
-              : o.violation.empty() ? fmt::format("{} flows failed", o.failed)
-                                    : o.violation;
-  if (o.pass() && o.completed != o.flows.size())
-    p.verdict = "every invariant held; stopped before all flows were done";
+  p.verdict = o.verdict();
+  if (o.pass() && o.finished) p.verdict = "pass: every invariant held, all flows whole";
   p.times_ns = timeline_->ends_ns();
   add_markers(o, p);
   add_figures(o, p);

@@ -181,6 +181,7 @@ struct FaultScenario {
 
 struct RunScenario {
   double until_us = 1e6;
+  bool cut = false;  ///< until_us ends flows by design
   Duration sample = microseconds(1);
   Duration series = microseconds(10);
   bool port_status = true;  ///< hosts tell their peers of ports that go down or up

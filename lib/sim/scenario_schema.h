@@ -199,6 +199,8 @@ void describe(V& v, FaultScenario& c) {
 template <class V>
 void describe(V& v, RunScenario& c) {
   v.number("until_us", c.until_us, 1, kMaxUs, "the run ends here at the latest");
+  v.flag("cut", c.cut,
+         "it is meant to end there with flows open, as a rate is measured; else that is a failure");
   v.micros("sample_us", c.sample, 0, 1e6, "between samples of queue depths; 0: none");
   v.micros("series_us", c.series, 0.1, 1e6, "step of the series of bytes received; doubles in long runs");
   v.flag("port_status", c.port_status, "hosts tell their peers of ports that go down or up");

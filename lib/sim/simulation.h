@@ -125,8 +125,8 @@ class Simulation {
   /// Runs until nothing is left to do, `until`, or a violation.
   RunEnd run(Time until);
   /// What must hold when the run is over: everything completed, nothing charged, nothing inside, nothing
-  /// lost. Empty when it does.
-  [[nodiscard]] std::string check_at_rest() const;
+  /// lost. Empty when it does. Not `quiet`: only probes of dead paths and their answers may still fly.
+  [[nodiscard]] std::string check_at_rest(bool quiet = true) const;
 
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] fabric::Fabric& network() { return *fabric_; }

@@ -227,9 +227,10 @@ void Simulation::check_conservation() {
   }
 }
 
-std::string Simulation::check_at_rest() const {
+std::string Simulation::check_at_rest(bool quiet) const {
   if (open_flows_ != 0) return std::to_string(open_flows_) + " flows never completed: the run is stuck (I3)";
-  if (tokens_.in_use() != 0 || fabric_->in_flight() != 0) return "packets are left inside at rest";
+  if (quiet && (tokens_.in_use() != 0 || fabric_->in_flight() != 0)) return "packets are left inside at rest";
+  if (tokens_.data_in_use() != 0) return "data packets are left inside at rest";
   for (std::size_t id = 0; id < qps_.size(); ++id) {
     const transport::Qp& qp = *qps_[id]->qp;
     const std::int64_t share = qp.inflight_share_bytes();

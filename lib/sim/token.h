@@ -2,6 +2,7 @@
 // A packet on its way in virtual time: the descriptor instead of bytes. The fabric moves the token's number.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <vector>
@@ -46,6 +47,10 @@ class TokenPool {
   }
   Token& operator[](TokenId id) { return tokens_[id]; }
   [[nodiscard]] std::size_t in_use() const { return in_use_; }
+  [[nodiscard]] std::size_t data_in_use() const {
+    return static_cast<std::size_t>(std::count_if(tokens_.begin(), tokens_.end(),
+                                                  [](const Token& t) { return t.copies != 0 && t.is_data; }));
+  }
 
  private:
   std::vector<Token> tokens_;

@@ -31,6 +31,10 @@ class Workload {
   /// Its sender knows. The last of a round starts the next.
   void completed(std::uint32_t connection, Time now);
 
+  /// Whether all rounds are over: every connection started and completed.
+  [[nodiscard]] bool done() const { return rounds_.size() == wanted_rounds_; }
+  /// Connections of this round that have not completed, or not started.
+  [[nodiscard]] std::size_t open() const { return open_; }
   [[nodiscard]] const Matrix& matrix() const { return matrix_; }
   /// How long each finished round took.
   [[nodiscard]] const std::vector<Duration>& rounds() const { return rounds_; }

@@ -235,8 +235,10 @@ RunEnd World::run() {
   workload_.start_round(now());
   const Time until = at_us(scenario_.run.until_us);
   RunEnd end = is_rc() ? rc_->run(until) : sim_->run(until);
-  if (end.quiet && end.violation.empty()) {
-    end.violation = is_rc() ? rc_->check_at_rest() : sim_->check_at_rest();
+  Time last{};
+  for (const Message& m : messages_) last = later(last, m.completed.is_never() ? end.at : m.completed);
+  if (end.violation.empty() && (end.quiet || (done() && end.at - last >= kSettle))) {
+    end.violation = is_rc() ? rc_->check_at_rest() : sim_->check_at_rest(end.quiet);
     if (!end.violation.empty())
       end.violation += " (seed " + std::to_string(scenario_.seed) + ", " + std::to_string(end.at.ns) + " ns)";
   }

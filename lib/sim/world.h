@@ -21,6 +21,9 @@
 
 namespace mrc::sim {
 
+/// Longer than any answer or repeated question about a packet of the past (D14).
+inline constexpr Duration kSettle = milliseconds(10);
+
 struct WorldOptions {
   bool check_invariants = true;
 };
@@ -45,8 +48,13 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// To the end of the workload, run.until_us or a violation; what must hold at rest is checked then.
+  /// To the end of the workload, run.until_us or a violation. What must hold at rest is checked then: also
+  /// while probes of dead paths go on for ever, once the workload has been over for kSettle.
   RunEnd run();
+  /// Whether every message of every round has ended.
+  [[nodiscard]] bool done() const { return workload_.done(); }
+  /// Connections of the last round that have not ended, or not even started.
+  [[nodiscard]] std::size_t unfinished() const { return workload_.done() ? 0 : workload_.open(); }
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const Matrix& matrix() const { return workload_.matrix(); }

@@ -228,6 +228,62 @@ TEST(World, TheSmallestWindowTakesAFullPacketWithImmediateData) {
       << world.error().message;
 }
 
+// A run that ends with flows open is stuck, or was not given the time; only a scenario may say that it is
+// meant.
+TEST(World, FlowsThatAreOpenAtTheEndFailTheRunUnlessItIsCutByDesign) {
+  const char* text = "network: {hosts: 4}\nworkload: {shape: permutation, bytes: 8M}\nrun: {until_us: 50}\n";
+  const Outcome stuck = run(text);
+  EXPECT_EQ(stuck.violation, "");
+  EXPECT_EQ(stuck.failed, 0U);
+  EXPECT_EQ(stuck.completed, 0U);
+  EXPECT_EQ(stuck.unfinished, 4U);
+  EXPECT_FALSE(stuck.finished);
+  EXPECT_FALSE(stuck.pass());
+  EXPECT_NE(to_table(stuck).find("FAIL: 4 flows of the last round had not completed"), std::string::npos);
+  EXPECT_NE(to_json(stuck).find("\"finished\": false"), std::string::npos);
+  const Outcome cut = run(text, {{"run.cut", "true"}});
+  EXPECT_TRUE(cut.pass());
+  EXPECT_FALSE(cut.finished);
+  EXPECT_NE(to_table(cut).find("PASS, cut at"), std::string::npos);
+  const Outcome whole = run(text, {{"run.until_us", "1e6"}});
+  EXPECT_TRUE(whole.pass());
+  EXPECT_EQ(whole.unfinished, 0U);
+  // Nothing arrives, and there was no time to give up.
+  const Outcome silent = run(text, {{"faults", "[{kind: loss, place: fabric}]"}, {"run.until_us", "2000"}});
+  EXPECT_FALSE(silent.pass()) << to_table(silent);
+  EXPECT_EQ(silent.unfinished, 4U);
+  // The next round never came.
+  const Outcome rounds = run(text, {{"workload.rounds", "1000"}, {"run.until_us", "1000"}});
+  EXPECT_FALSE(rounds.pass()) << to_table(rounds);
+  EXPECT_GT(rounds.completed, 0U);
+}
+
+// Probes of a dead path never end: rest is judged all the same, and they alone may be in flight.
+TEST(World, RestIsJudgedWhileProbesOfADeadPathGoOn) {
+  const auto s = load_scenario_text(
+      "network: {planes: 2, hosts: 4}\nworkload: {bytes: 1M, dst: 3}\nrun: {until_us: 50000}\n"
+      "faults: [{at_us: 10, kind: down, place: uplink, uplink: 1}]\n",
+      "test");
+  ASSERT_TRUE(s) << s.error().message;
+  auto world = World::create(*s);
+  ASSERT_TRUE(world) << world.error().message;
+  const RunEnd end = (*world)->run();
+  EXPECT_FALSE(end.quiet);
+  EXPECT_EQ(end.violation, "");
+  EXPECT_TRUE((*world)->done());
+  EXPECT_EQ((*world)->sim().check_at_rest(false), "");
+  const Outcome o = collect(**world, end, "test");
+  EXPECT_TRUE(o.pass() && o.finished && !o.quiet) << to_table(o);
+  EXPECT_GT(o.faults.at(0).lost_other, 0U);
+  // Cut in the middle, the same question names what is not at rest.
+  auto early = *s;
+  early.run.until_us = 20;
+  auto cut = World::create(early);
+  ASSERT_TRUE(cut) << cut.error().message;
+  (void)(*cut)->run();
+  EXPECT_NE((*cut)->sim().check_at_rest(false).find("1 flows never completed"), std::string::npos);
+}
+
 TEST(World, PeersLearnOfADeadPortWhenToldTo) {
   const char* text =
       "network: {planes: 4, hosts: 4}\nworkload: {bytes: 16M, dst: 3}\n"
