@@ -73,14 +73,17 @@ class Qpcc {
   }
 
   /// A QP's work changed (Figure 4); `told` is what it told before. To be called after each of its events:
-  /// those may also have opened or closed the window.
-  void on_work(QpWork& told, QpWork is, Time now) {
+  /// those may also have opened or closed the window. `waiting_bytes` gives the nominal size of the packet
+  /// that waits; it is asked only when one does and the send test looks at it.
+  template <std::invocable Size>
+  void on_work(QpWork& told, QpWork is, Size waiting_bytes, Time now) {
     schedule_.change(told, is);
-    schedule_.resched(may_send_any(), now);
+    if (is.queued && test_ == SendTest::kUet) waiting_bytes_ = waiting_bytes();
+    schedule_.resched(may_send_waiting(), now);
   }
   /// A QP leaves; no time passes.
   void forget_work(QpWork& told) { schedule_.change(told, {}); }
-  [[nodiscard]] SchedState state() const { return schedule_.state(may_send_any()); }
+  [[nodiscard]] SchedState state() const { return schedule_.state(may_send_waiting()); }
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
 
   void on_sent(std::int64_t nominal_bytes) { inflight_ += nominal_bytes; }
@@ -112,8 +115,8 @@ class Qpcc {
   void adjust_inflight(std::int64_t delta_bytes) { inflight_ += delta_bytes; }
 
  private:
-  /// The smallest packet is asked for: READY as long as anything could go.
-  [[nodiscard]] bool may_send_any() const { return may_send(1); }
+  /// READY is said of what is next, and by kUet that has a size.
+  [[nodiscard]] bool may_send_waiting() const { return may_send(waiting_bytes_); }
   void note_window() {
     if (windows_.empty()) return;
     const std::int64_t before = cwnd_;
@@ -129,6 +132,7 @@ class Qpcc {
   SendTest test_;
   std::int64_t cwnd_;  ///< the algorithm's, which only news changes: it is asked for several times a packet
   std::int64_t inflight_ = 0;
+  std::uint32_t waiting_bytes_ = 0;  ///< of the packet that a QP last told of (kUet)
   Schedule schedule_;
   CcFigures figures_;
   std::vector<WindowHistogram> windows_;  ///< none, or one

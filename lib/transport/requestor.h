@@ -51,7 +51,8 @@ class Requestor {
 
   /// The controller hears what this QP has to send and to wait for (Figure 4). After each event.
   void reschedule(Time now) {
-    ctx_.cc.on_work(told_, {sq_.has_unsent() || rtx_count_ != 0, unsettled()}, now);
+    const auto waiting = [&] { return work_nominal_bytes(rtx_count_ != 0 ? Work::kRtx : Work::kNew); };
+    ctx_.cc.on_work(told_, {sq_.has_unsent() || rtx_count_ != 0, unsettled()}, waiting, now);
   }
   [[nodiscard]] bool tx_ready() const;
   /// Work that waits for nothing but the window of the controller.

@@ -18,8 +18,20 @@ struct Row {
   bool trimming;
   double bdp, target_us, alpha, fi, fi_scale, eta, max_cwnd;
   std::int64_t gate, qa_period_ns;
+  double pi;         ///< B that a window of bytes without delay adds by proportional increase
   double tolerance;  ///< relative; 1e-5 where the row itself is rounded or base RTT is not whole ns
 };
+
+// What one window of bytes that met no delay adds, where fast increase does not take over.
+double proportional_step(NsccParams p) {
+  p.choices.clean_tolerance = {};
+  p.adjust_period_threshold = kHuge;
+  p.adjust_bytes_threshold = 1;
+  const std::int64_t window = p.max_cwnd_bytes / 2;
+  Bench b(p, static_cast<double>(window), window);
+  b.ack(1000, window, false, 0);
+  return b.cwnd() - static_cast<double>(window);
+}
 
 class Derivation : public ::testing::TestWithParam<Row> {};
 
@@ -41,6 +53,7 @@ TEST_P(Derivation, Vector1) {
   near(static_cast<double>(p.max_cwnd_bytes), 1.5 * r.bdp);
   near(static_cast<double>(p.max_cwnd_bytes >> p.qa_gate), static_cast<double>(r.gate));
   near(static_cast<double>((p.base_rtt + p.target_delay).ns), static_cast<double>(r.qa_period_ns));
+  near(proportional_step(p), r.pi);
   EXPECT_EQ(p.gamma, 0.8);
   EXPECT_EQ(p.max_md_jump, 0.5);
   EXPECT_EQ(p.adjust_bytes_threshold, 8 * r.mtu);
@@ -50,18 +63,31 @@ TEST_P(Derivation, Vector1) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, Derivation,
                          ::testing::Values(Row{"g100", 100, 12, 4096, 0, true, 150000, 9, 1.365333, 20480,
-                                               .25, 614.4, 225000, 28125, 21000, 1e-6},
+                                               .25, 614.4, 225000, 28125, 21000, 12288, 1e-6},
                                            Row{"g400", 400, 12, 4096, 0, true, 600000, 9, 5.461333, 81920,
-                                               1.0, 2457.6, 900000, 112500, 21000, 1e-6},
+                                               1.0, 2457.6, 900000, 112500, 21000, 49152, 1e-6},
                                            Row{"g400_notrim", 400, 12, 4096, 0, false, 600000, 12, 5.461333,
-                                               81920, 1.0, 2457.6, 900000, 112500, 24000, 1e-6},
+                                               81920, 1.0, 2457.6, 900000, 112500, 24000, 65536, 1e-6},
                                            Row{"g800", 800, 12, 4096, 0, true, 1200000, 9, 10.92267, 163840,
-                                               2.0, 4915.2, 1800000, 225000, 21000, 1e-6},
+                                               2.0, 4915.2, 1800000, 225000, 21000, 98304, 1e-6},
                                            Row{"g400_8us", 400, 8, 4096, 0, true, 400000, 6, 3.640889,
-                                               54613.3, .66667, 1638.4, 600000, 75000, 14000, 1e-5},
+                                               54613.3, .66667, 1638.4, 600000, 75000, 14000, 21845, 2e-5},
                                            Row{"htsim", 100, 14.02272, 4150, 4086, true, 175284, 10.51704,
-                                               1.59158, 23873.7, .29214, 716.21, 262926, 32865, 24540, 4e-5}),
+                                               1.59158, 23873.7, .29214, 716.21, 262926, 32865, 24540, 16739,
+                                               4e-5}),
                          [](const auto& param_info) { return param_info.param.name; });
+
+// ... and the row of the simulator that scales its gains by another BDP, so that only what follows from rate
+// and RTT is the same.
+TEST(NsccParams, Vector1OfTheRowWithAReferenceOfItsOwn) {
+  const NsccParams p =
+      derived({.rate_bps = 400e9, .base_rtt = microseconds(6), .mtu_bytes = 4184, .trimming = false});
+  EXPECT_EQ(p.target_delay, microseconds(6));
+  EXPECT_EQ(p.max_cwnd_bytes, 450000) << "1.5 BDP of 300000 B";
+  EXPECT_EQ(p.max_cwnd_bytes >> p.qa_gate, 56250);
+  EXPECT_EQ(p.base_rtt + p.target_delay, microseconds(12));
+  EXPECT_EQ(p.fi, 2 * 5 * 4184) << "a = 2 by the reference of 150000 B";
+}
 
 // Observation of the same table: at target <= 15 us fair increase is at least proportional, per window.
 TEST(NsccParams, FairIsAtLeastProportional) {

@@ -244,6 +244,78 @@ TEST(NsccVector, V19_ResponderPenalty) {
   EXPECT_EQ(blind.s().qa_end, Time{});
 }
 
+// --- Rules that no numbered vector shows
+
+// Quick Adapt that handled an event throws away what increase was gathered (2.6).
+TEST(NsccRule, AHandledEventDropsTheGatheredIncrease) {
+  Bench b = trimmed(vector_params());
+  b.acks(4, 6000, kMtu, false, 3000);
+  EXPECT_GT(b.s().inc, 0);
+  EXPECT_GT(b.s().rcv, 0);
+  Bench unhandled = b;
+  unhandled.ack(25999, kMtu, true, 3000);
+  EXPECT_GT(unhandled.s().inc, 0);
+  EXPECT_GT(unhandled.s().rcv, 0);
+  b.ack(26000, kMtu, true, 3000);
+  EXPECT_EQ(b.s().inc, 0);
+  EXPECT_EQ(b.s().rcv, 0);
+}
+
+// While what was in flight at the cut drains, marked SACKs are ignored and unmarked ones are not (2.6).
+TEST(NsccRule, OnlyMarkedSacksAreIgnoredAfterQuickAdapt) {
+  Bench b = trimmed(vector_params());
+  b.acks(5, 6000, kMtu, true, 3000);
+  b.ack(26000, kMtu, true, 3000);
+  ASSERT_LT(b.s().ign_done, b.s().ign_goal);
+  Bench marked = b;
+  marked.ack(27000, kMtu, true, 18000);
+  EXPECT_EQ(marked.cwnd(), 24576) << "18 us of delay would halve it";
+  EXPECT_EQ(marked.s().rcv, 0) << "handled";
+  b.ack(27000, kMtu, false, 3000);
+  EXPECT_NEAR(b.s().inc, 33554432, kTol);
+  EXPECT_EQ(b.s().rcv, kMtu);
+}
+
+// The RTT of a NACK lowers base and, with it, the ceiling (2.7).
+TEST(NsccRule, ANackLowersTheBaseRtt) {
+  for (const NackReason reason : {NackReason::kTrimmed, NackReason::kNoPktBuffer}) {
+    Bench b(vector_params(), 50000, 40000);
+    b.nack(5000, reason, 4136, -6000);
+    EXPECT_EQ(b.s().base, nanoseconds(6000));
+    EXPECT_EQ(b.s().wmax, 112500) << "1.5 BDP of what is the base RTT now";
+    b.nack(6000, reason, 4136, 1000);
+    EXPECT_EQ(b.s().base, nanoseconds(6000)) << "it only falls";
+  }
+}
+
+// A trim counts as one sample of the configured base RTT, whatever was learnt since (2.7).
+TEST(NsccRule, ATrimIsASampleOfTheConfiguredBaseRtt) {
+  Bench b(vector_params(), 50000, 40000);
+  b.ack(1000, kMtu, false, -6000);
+  ASSERT_EQ(b.s().base, nanoseconds(6000));
+  b.nack(5000, NackReason::kTrimmed, 4136);
+  EXPECT_EQ(b.s().avg_ns, 12000);
+}
+
+// Quick Adapt fires below its gate and not at it (2.6).
+TEST(NsccRule, QuickAdaptNeedsLessThanItsGate) {
+  for (const std::int64_t arrived : {28124, 28125}) {
+    Bench b = trimmed(vector_params());
+    b.ack(26000, arrived, true, 3000);
+    EXPECT_EQ(b.cwnd(), arrived == 28124 ? 28124 : 220904) << arrived;
+  }
+}
+
+// The window is cut when the average exceeds target, not at it (2.5).
+TEST(NsccRule, TheAverageHasToExceedTarget) {
+  Bench at_target(vector_params(), 100000);
+  at_target.ack(12001, kMtu, true, 9000);
+  EXPECT_EQ(at_target.s().t_dec, Time{}) << "no decrease, so the next one need not wait";
+  at_target.ack(12002, kMtu, true, 18000);
+  EXPECT_NEAR(at_target.cwnd(), 60000, kTol);
+  EXPECT_EQ(at_target.s().t_dec, at(12002));
+}
+
 // 33: the unit checks another implementation publishes; MTU 1000, BDP 1500000 B, base 10 us.
 NsccParams v33() {
   return vector_params({.rate_bps = 1.2e12, .base_rtt = microseconds(10), .mtu_bytes = 1000});

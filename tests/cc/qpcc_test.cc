@@ -72,8 +72,9 @@ TEST(Qpcc, SharedByTwoQps) {
 
 class V27 : public ::testing::Test {
  protected:
-  SchedState now(bool queued, bool outstanding, int us = 0) {
-    q.on_work(told, {.queued = queued, .outstanding = outstanding}, at(us));
+  SchedState now(bool queued, bool outstanding, int us = 0, std::uint32_t waiting = 4096) {
+    q.on_work(
+        told, {.queued = queued, .outstanding = outstanding}, [=] { return waiting; }, at(us));
     return q.state();
   }
   Qpcc q{FixedWindow(8192), SendTest::kMrc};
@@ -81,25 +82,48 @@ class V27 : public ::testing::Test {
 };
 
 TEST_F(V27, ScheduleStates) {  // C24
-  EXPECT_EQ(q.state(), SchedState::kIdle);
-  EXPECT_EQ(now(true, false), SchedState::kReady) << "NEW_DATA";
-  q.on_sent(4096);
-  EXPECT_EQ(now(true, true), SchedState::kReady);
-  q.on_sent(4096);
-  EXPECT_EQ(now(true, true), SchedState::kActive) << "the window is full, work is left";
-  q.on_ack({.newly_received_bytes = 4096}, at(1));
-  EXPECT_EQ(now(true, true), SchedState::kReady);
-  q.on_sent(4096);
-  EXPECT_EQ(now(false, true), SchedState::kPending) << "the last byte is sent";
-  q.on_nack({.reason = wire::NackReason::kNoResource, .charged_bytes = 4096, .nominal_bytes = 4096}, at(2));
-  EXPECT_EQ(now(true, true), SchedState::kReady);
-  q.on_sent(4096);  // a sibling takes the room
-  EXPECT_EQ(now(true, true), SchedState::kActive);
-  q.on_ack({.newly_received_bytes = 4096}, at(3));
-  q.on_sent(4096);
-  EXPECT_EQ(now(false, true), SchedState::kPending);
-  q.on_ack({.newly_received_bytes = 8192}, at(4));
-  EXPECT_EQ(now(false, false), SchedState::kIdle);
+  for (const SendTest test : {SendTest::kMrc, SendTest::kUet}) {
+    q = Qpcc{FixedWindow(8192), test};
+    told = {};
+    EXPECT_EQ(q.state(), SchedState::kIdle);
+    EXPECT_EQ(now(true, false), SchedState::kReady) << "NEW_DATA";
+    q.on_sent(4096);
+    EXPECT_EQ(now(true, true), SchedState::kReady);
+    q.on_sent(4096);
+    EXPECT_EQ(now(true, true), SchedState::kActive) << "the window is full, work is left";
+    q.on_ack({.newly_received_bytes = 4096}, at(1));
+    EXPECT_EQ(now(true, true), SchedState::kReady);
+    q.on_sent(4096);
+    EXPECT_EQ(now(false, true), SchedState::kPending) << "the last byte is sent";
+    q.on_nack({.reason = wire::NackReason::kNoResource, .charged_bytes = 4096, .nominal_bytes = 4096}, at(2));
+    EXPECT_EQ(now(true, true), SchedState::kReady);
+    q.on_sent(4096);  // a sibling takes the room
+    EXPECT_EQ(now(true, true), SchedState::kActive);
+    q.on_ack({.newly_received_bytes = 4096}, at(3));
+    q.on_sent(4096);
+    EXPECT_EQ(now(false, true), SchedState::kPending);
+    q.on_ack({.newly_received_bytes = 8192}, at(4));
+    EXPECT_EQ(now(false, false), SchedState::kIdle);
+  }
+}
+
+// In UET's form the window is closed as soon as the next packet does not fit: "ACTIVE" is said then, and not
+// when the window is full.
+TEST_F(V27, TheUetFormAsksWithTheWaitingPacket) {
+  const auto state = [&](SendTest test, std::int64_t inflight, std::uint32_t waiting) {
+    q = Qpcc{FixedWindow(8192), test};
+    told = {};
+    q.on_sent(inflight);
+    const SchedState said = now(true, true, 1, waiting);
+    EXPECT_EQ(said == SchedState::kReady, q.may_send(waiting)) << "the state and the send test agree";
+    return said;
+  };
+  EXPECT_EQ(state(SendTest::kUet, 4096, 4096), SchedState::kReady);
+  EXPECT_EQ(state(SendTest::kUet, 4097, 4096), SchedState::kActive);
+  EXPECT_EQ(state(SendTest::kUet, 4097, 100), SchedState::kReady) << "a small packet fits";
+  EXPECT_EQ(state(SendTest::kMrc, 4097, 4096), SchedState::kReady);
+  EXPECT_EQ(state(SendTest::kMrc, 8191, 4096), SchedState::kReady);
+  EXPECT_EQ(state(SendTest::kMrc, 8192, 4096), SchedState::kActive);
 }
 
 TEST_F(V27, ALateArrivalCancelsTheRetransmission) {
@@ -110,7 +134,8 @@ TEST_F(V27, ALateArrivalCancelsTheRetransmission) {
 TEST_F(V27, OneControllerTheWorkOfAllItsQps) {
   QpWork sibling;
   EXPECT_EQ(now(true, false), SchedState::kReady);
-  q.on_work(sibling, {.queued = false, .outstanding = true}, at(1));
+  q.on_work(
+      sibling, {.queued = false, .outstanding = true}, [] { return 1U; }, at(1));
   EXPECT_EQ(q.state(), SchedState::kReady);
   EXPECT_EQ(now(false, false), SchedState::kPending) << "the sibling waits for news";
   q.forget_work(sibling);

@@ -291,5 +291,23 @@ TEST(Requestor, MprFieldIsIgnoredWhenDynamicMprIsOff) {
   EXPECT_EQ(s.send().size(), 1U);
 }
 
+// Figure 4 with UET's send test: READY is said of the packet that waits, by its size.
+TEST(Requestor, ScheduleStateGoesByThePacketThatWaits) {
+  const auto nominal = [](std::uint32_t payload) {
+    return wire::write_nominal_bytes(wire::Opcode::kWriteOnly, true, payload);
+  };
+  PairConfig config = with_mtu(1024);
+  config.send_test = cc::SendTest::kUet;
+  config.window_bytes = 2 * nominal(1024) + nominal(8);
+  for (const std::uint32_t third : {1024U, 8U}) {
+    Sender s(config);
+    s.post(2 * 1024);
+    s.post(third);
+    ASSERT_EQ(s.send(2).size(), 2U);
+    EXPECT_EQ(s.cc.state(), third == 8 ? cc::SchedState::kReady : cc::SchedState::kActive);
+    EXPECT_EQ(s.send().size(), third == 8 ? 1U : 0U);
+  }
+}
+
 }  // namespace
 }  // namespace mrc::transport::test

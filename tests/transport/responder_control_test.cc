@@ -52,17 +52,37 @@ TEST(Responder, ThresholdMayHaveToBeExceeded) {
   EXPECT_EQ(r.sacks().size(), 1U);
 }
 
-TEST(Responder, EveryFourthPacketOfFourKilobytes) {
+// Vector 29 of congestion control, its five cases: every fourth packet of 4096 B; every sixteenth of 64 B,
+// which count 1024 each; a CE mark at once, after which the count begins anew; an AckReq above a hole at
+// once, and once more when the hole closes.
+TEST(Responder, V29_AckGeneration) {
   PairConfig config = Receiver::defaults();
   config.attr.path_mtu = 4096;
+  // The packets, counted from 1, behind which a SACK left.
+  const auto sacked = [&](int packets, std::uint32_t bytes, int ce) {
+    Receiver r(config);
+    std::vector<int> after;
+    for (int i = 1; i <= packets; ++i) {
+      r.write(r.only(i - 1, bytes), 0, i == ce);
+      r.drain();
+      for (std::size_t n = r.sacks().size(); n > 0; --n) after.push_back(i);
+    }
+    return after;
+  };
+  EXPECT_EQ(sacked(12, 4096, 0), (std::vector{4, 8, 12}));
+  EXPECT_EQ(sacked(48, 64, 0), (std::vector{16, 32, 48}));
+  EXPECT_EQ(sacked(10, 4096, 2), (std::vector{2, 6, 10})) << "without the new count it would be 2, 4, 8";
+
   Receiver r(config);
-  for (int i = 0; i < 4; ++i) {
-    r.drain();
-    EXPECT_TRUE(r.last.empty());
-    r.write(r.only(i, 4096));
-  }
+  auto asking = r.only(1, 4096);
+  asking.bth.a = true;
+  r.write(asking);
   r.drain();
-  EXPECT_EQ(r.sacks().size(), 1U);
+  EXPECT_EQ(r.sacks().size(), 1U) << "an AckReq above a hole";
+  r.write(r.only(0, 4096));
+  r.drain();
+  ASSERT_EQ(r.sacks().size(), 1U) << "and the hole closes";
+  EXPECT_EQ(r.sacks()[0].cack_psn, r.first + 1);
 }
 
 // 3.5 triggers 2 - 4, each with SACK at once; Transport ACK for AckReq alone.
