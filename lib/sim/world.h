@@ -117,10 +117,10 @@ class World {
   Scenario scenario_;
   Workload workload_;
   EvTables evs_;
+  std::deque<cc::Qpcc> controllers_;  ///< addresses stay; they outlive the QPs, which leave them at their end
   std::unique_ptr<Simulation> sim_;
   std::unique_ptr<RcSimulation> rc_;
   cc::NsccParams nscc_;
-  std::deque<cc::Qpcc> controllers_;  ///< addresses stay
   std::map<std::pair<std::uint32_t, std::uint32_t>, Pair> pairs_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> message_of_flow_;
