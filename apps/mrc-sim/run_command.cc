@@ -132,7 +132,9 @@ ExitCode run(const RunOptions& o) {
   const sim::RunEnd end = (*world)->run();
   const double seconds = progress.seconds();
   progress.end();
-  const sim::Outcome outcome = sim::collect(**world, end, o.file);
+  sim::Outcome outcome = sim::collect(**world, end, o.file);
+  for (const auto& [key, value] : settings)
+    if (key != "seed") outcome.settings.emplace_back(key, value);
   std::cout << sim::to_table(outcome) << std::flush;
   if (!o.json.empty()) {
     if (auto ok = report::write_file_atomically(o.json, sim::to_json(outcome, true, !o.no_series)); !ok)

@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "parallel.h"
 #include "report/atomic_file.h"
 #include "run_command.h"
 #include "sim/outcome.h"
+#include "sweep_table.h"
 
 namespace mrc::simapp {
 namespace {
@@ -25,83 +24,43 @@ struct SweepOptions {
   std::uint64_t first = 1;
   unsigned threads = 0;
   std::string json;
+  std::string prefix = "sweep-";
+  std::vector<std::string> files;
   bool commands = false;
   bool quiet = false;
 };
 
-/// What of a run goes into the sweep's table.
-struct Numbers {
-  bool ok = false;
-  std::string failure;
-  double tail_us = 0, median_us = 0, round_p999_us = 0, goodput_gbps = 0;
-  double rtx = 0, false_bad = 0, core_p99 = 0, repair_us = 0;
-};
-
-Numbers numbers_of(const sim::Outcome& o) {
-  Numbers n;
-  n.ok = o.pass();
-  n.failure = o.verdict();
-  n.tail_us = static_cast<double>(o.fct.max_ns) / 1e3;
-  n.median_us = static_cast<double>(o.fct.median_ns) / 1e3;
-  n.round_p999_us = static_cast<double>(o.rounds.p999_ns) / 1e3;
-  n.goodput_gbps = o.goodput_bps / 1e9;
-  n.rtx = static_cast<double>(o.count(o.packets, "rtx"));
-  n.false_bad = static_cast<double>(o.count(o.evs, "false_assumed_bad"));
-  for (const sim::QueueOutcome& q : o.queues)
-    if (q.where != "host" && q.where != "last_hop")
-      n.core_p99 = std::max(n.core_p99, static_cast<double>(q.p99_bytes));
-  for (const sim::FaultOutcome& f : o.faults)
-    n.repair_us = std::max(n.repair_us, static_cast<double>(f.last_repair_ns) / 1e3);
-  return n;
-}
-
-Numbers run_one(const SweepOptions& o, const config::Settings& point, std::uint64_t seed) {
+SweepRun run_one(const SweepOptions& o, const config::Settings& point, std::uint64_t seed) {
   config::Settings settings;
   std::string bad;
   (void)split_settings(o.settings, settings, bad);  // checked before
   settings.insert(settings.end(), point.begin(), point.end());
   settings.emplace_back("seed", std::to_string(seed));
-  Numbers n;
+  const auto failed = [&](const std::string& why) {
+    SweepRun r;
+    r.seed = seed;
+    r.verdict = "FAIL: " + why;
+    return r;
+  };
   auto scenario = sim::load_scenario_file(o.file, settings);
-  auto world =
-      scenario ? sim::World::create(*scenario) : Result<std::unique_ptr<sim::World>>(scenario.error());
-  if (!world) {
-    n.failure = world.error().message;
-    return n;
-  }
+  if (!scenario) return failed(scenario.error().message);
+  auto world = sim::World::create(*scenario);
+  if (!world) return failed(world.error().message);
   const sim::RunEnd end = (*world)->run();
-  return numbers_of(sim::collect(**world, end, o.file));
+  const auto run = sweep_run_of(sim::to_json(sim::collect(**world, end, o.file), false, false));
+  return run ? *run : failed(run.error().message);
 }
 
-std::string text_of(const config::Settings& point) {
-  std::string out;
-  for (const auto& [key, value] : point) out += (out.empty() ? "" : " ") + key + "=" + value;
-  return out.empty() ? "as the file has it" : out;
-}
-
-double median_of(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  const std::size_t n = v.size();
-  return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-using Column = std::pair<const char*, double Numbers::*>;
-constexpr Column kColumns[] = {{"tail_us", &Numbers::tail_us},
-                               {"median_us", &Numbers::median_us},
-                               {"round_p999_us", &Numbers::round_p999_us},
-                               {"goodput_gbps", &Numbers::goodput_gbps},
-                               {"rtx_pkts", &Numbers::rtx},
-                               {"false_assumed_bad", &Numbers::false_bad},
-                               {"core_queue_p99_bytes", &Numbers::core_p99},
-                               {"last_repair_us", &Numbers::repair_us}};
-
+// Numbered, so that a shell's list of the files is in the order of the points.
 void print_commands(const SweepOptions& o, const std::vector<config::Settings>& points) {
+  std::size_t number = 0;
   for (const config::Settings& point : points) {
     for (unsigned i = 0; i < o.seeds; ++i) {
       std::string line = fmt::format("mrc-sim run -q {} --seed {}", shell_quoted(o.file), o.first + i);
       for (const std::string& s : o.settings) line += " --set " + shell_quoted(s);
       for (const auto& [key, value] : point) line += " --set " + shell_quoted(key + "=" + value);
-      fmt::print("{}\n", line);
+      fmt::print("{} --no-series --json {}\n", line,
+                 shell_quoted(fmt::format("{}{:06}.json", o.prefix, number++)));
     }
   }
 }
@@ -111,43 +70,26 @@ ExitCode usage(const std::string& message) {
   return ExitCode::kUsage;
 }
 
-ExitCode print_results(const SweepOptions& o, const std::vector<config::Settings>& points,
-                       const std::vector<Numbers>& all) {
-  nlohmann::ordered_json json;
-  json["schema"] = "softmrc.sweep/1";
-  json["scenario"] = o.file;
-  json["seeds"] = {o.first, o.first + o.seeds - 1};
-  json["points"] = nlohmann::ordered_json::array();
-  fmt::print("{} seeds a point, medians\n{:<48}", o.seeds, "point");
-  for (const Column& c : kColumns) fmt::print(" {:>20}", c.first);
-  fmt::print("\n");
-  bool ok = true;
-  for (std::size_t p = 0; p < points.size(); ++p) {
-    nlohmann::ordered_json point;
-    point["settings"] = nlohmann::ordered_json::object();
-    for (const auto& [key, value] : points[p]) point["settings"][key] = value;
-    fmt::print("{:<48}", text_of(points[p]));
-    for (const Column& c : kColumns) {
-      std::vector<double> values;
-      for (unsigned i = 0; i < o.seeds; ++i) values.push_back(all[p * o.seeds + i].*c.second);
-      fmt::print(" {:>20.3f}", median_of(values));
-      point[c.first] = values;
-    }
-    std::string failure;
-    for (unsigned i = 0; i < o.seeds && failure.empty(); ++i)
-      if (!all[p * o.seeds + i].ok)
-        failure = fmt::format("  seed {}: {}", o.first + i, all[p * o.seeds + i].failure);
-    fmt::print("{}\n", failure);
-    ok = ok && failure.empty();
-    json["points"].push_back(point);
-  }
+ExitCode print_results(const SweepOptions& o, const std::vector<SweepPoint>& points) {
+  fmt::print("{}", sweep_text(points));
   if (!o.json.empty())
-    if (auto written = report::write_file_atomically(o.json, json.dump(1) + "\n"); !written)
+    if (auto written = report::write_file_atomically(o.json, sweep_json(points)); !written)
       return usage(written.error().message);
-  return ok ? ExitCode::kPass : ExitCode::kFailed;
+  return all_pass(points) ? ExitCode::kPass : ExitCode::kFailed;
+}
+
+ExitCode collect(const SweepOptions& o) {
+  if (!o.file.empty() || !o.grid.empty() || !o.settings.empty() || o.commands)
+    return usage(
+        "--collect takes the files of runs alone; scenario, --grid, --set and --print-commands belong to "
+        "runs");
+  const auto points = collect_points(o.files);
+  return points ? print_results(o, *points) : usage(points.error().message);
 }
 
 ExitCode run(const SweepOptions& o) {
+  if (!o.files.empty()) return collect(o);
+  if (o.file.empty()) return usage("which scenario? A YAML file, or --collect with the results of runs");
   config::Settings ignored;
   std::string bad;
   if (!split_settings(o.settings, ignored, bad))
@@ -167,13 +109,38 @@ ExitCode run(const SweepOptions& o) {
     print_commands(o, *points);
     return ExitCode::kPass;
   }
-  std::vector<Numbers> all(points->size() * o.seeds);
-  run_parallel(all.size(), o.threads, o.quiet,
-               [&](std::size_t i) { all[i] = run_one(o, (*points)[i / o.seeds], o.first + i % o.seeds); });
-  return print_results(o, *points, all);
+  std::vector<SweepPoint> table;
+  for (const config::Settings& point : *points)
+    table.push_back({o.file, point, std::vector<SweepRun>(o.seeds)});
+  run_parallel(table.size() * o.seeds, o.threads, o.quiet, [&](std::size_t i) {
+    table[i / o.seeds].runs[i % o.seeds] = run_one(o, (*points)[i / o.seeds], o.first + i % o.seeds);
+  });
+  return print_results(o, table);
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> split_values(std::string_view text) {
+  std::vector<std::string> values(1);
+  std::string open;  // brackets and quotes that wait for their end
+  for (const char c : text) {
+    const bool quoted = !open.empty() && (open.back() == '"' || open.back() == '\'');
+    if (!open.empty() && c == open.back())
+      open.pop_back();
+    else if (!quoted && (c == '[' || c == '{'))
+      open += c == '[' ? ']' : '}';
+    else if (!quoted && (c == '"' || c == '\''))
+      open += c;
+    if (c == ',' && open.empty())
+      values.emplace_back();
+    else
+      values.back() += c;
+  }
+  if (!open.empty()) return Error{fmt::format("'{}' has no end: one {} is missing", text, open.back())};
+  for (const std::string& v : values)
+    if (v.empty()) return Error{"an empty value"};
+  return values;
+}
 
 Result<std::vector<config::Settings>> expand_grid(const std::vector<std::string>& axes) {
   std::vector<config::Settings> points(1);
@@ -181,17 +148,17 @@ Result<std::vector<config::Settings>> expand_grid(const std::vector<std::string>
     const auto at = axis.find('=');
     if (at == std::string::npos || at == 0 || at + 1 == axis.size())
       return Error{fmt::format("--grid '{}': it takes key=value,value,...", axis)};
+    const auto values = split_values(std::string_view(axis).substr(at + 1));
+    if (!values) return Error{fmt::format("--grid '{}': {}", axis, values.error().message)};
+    if (points.size() > kMaxRuns / values->size())
+      return Error{fmt::format("--grid: more than {} points", kMaxRuns)};
     std::vector<config::Settings> more;
     for (const config::Settings& point : points) {
-      std::string values = axis.substr(at + 1) + ",";
-      for (std::size_t comma = values.find(','); comma != std::string::npos; comma = values.find(',')) {
-        if (comma == 0) return Error{fmt::format("--grid '{}': an empty value", axis)};
+      for (const std::string& value : *values) {
         more.push_back(point);
-        more.back().emplace_back(axis.substr(0, at), values.substr(0, comma));
-        values.erase(0, comma + 1);
+        more.back().emplace_back(axis.substr(0, at), value);
       }
     }
-    if (more.size() > kMaxRuns) return Error{fmt::format("--grid: more than {} points", kMaxRuns)};
     points = std::move(more);
   }
   return points;
@@ -201,8 +168,10 @@ void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
   auto* command =
       app.add_subcommand("sweep", "A grid of settings with several seeds each, over the local cores");
   auto o = std::make_shared<SweepOptions>();
-  command->add_option("SCENARIO", o->file, "YAML file")->required();
-  command->add_option("--grid", o->grid, "An axis: key=value,value,...; several make a grid");
+  command->add_option("SCENARIO", o->file, "YAML file");
+  command->add_option("--grid", o->grid,
+                      "An axis: key=value,value,...; several make a grid. Commas within brackets or quotes "
+                      "belong to a value");
   command->add_option("--set", o->settings, "key=value over the file, for all points");
   command->add_option("--seeds", o->seeds, "Runs a point")->capture_default_str();
   command->add_option("--first", o->first, "First seed")->capture_default_str();
@@ -210,6 +179,9 @@ void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--json", o->json, "Write every run's numbers there");
   command->add_flag("--print-commands", o->commands,
                     "Print one command a run, for any batch system, and end");
+  command->add_option("--prefix", o->prefix, "--print-commands: begin of the names of the runs' result files")
+      ->capture_default_str();
+  command->add_option("--collect", o->files, "Instead of running: the table of these results of runs");
   command->add_flag("-q,--quiet", o->quiet, "No progress");
   command->callback([o, &exit_code] { exit_code = run(*o); });
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +13,8 @@
 
 namespace mrc::simapp {
 
+/// Values between commas; a comma within brackets, braces or quotes is part of its value.
+Result<std::vector<std::string>> split_values(std::string_view text);
 /// "key=v1,v2,..." of --grid, one axis each: all combinations, the last axis fastest.
 Result<std::vector<config::Settings>> expand_grid(const std::vector<std::string>& axes);
 

@@ -59,7 +59,8 @@ struct FaultOutcome {
 
 struct Outcome {
   std::string scenario;
-  std::string transport;  ///< "mrc", "rc"
+  std::string transport;      ///< "mrc", "rc"
+  config::Settings settings;  ///< over the file, seed apart; collect() leaves it empty
   std::uint64_t seed = 0;
   std::uint32_t hosts = 0, planes = 0;
   std::size_t qps = 0;

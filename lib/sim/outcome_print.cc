@@ -69,7 +69,10 @@ std::string to_json(const Outcome& o, bool flows, bool series) {
   j["scenario"] = o.scenario;
   j["transport"] = o.transport;
   j["seed"] = o.seed;
+  j["settings"] = Json::object();
+  for (const auto& [key, value] : o.settings) j["settings"][key] = value;
   j["pass"] = o.pass();
+  j["verdict"] = o.verdict();
   j["violation"] = o.violation;
   j["hosts"] = o.hosts;
   j["planes"] = o.planes;
