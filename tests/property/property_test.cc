@@ -84,6 +84,19 @@ TEST(Property, ShiftingNumbersAndClockGivesTheSameTrace) {
   }
 }
 
+/// I8: EVs by other names. Nothing but the network may go by their values.
+TEST(Property, RenamingEvsGivesTheSameTrace) {
+  for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
+    const Scenario s = make_scenario(seed);
+    const auto names = static_cast<std::uint16_t>(seed * 0x9E5 % 0xFFF + 1);
+    const RunResult plain = run(s);
+    const RunResult renamed = run(s, {.ev_names = names});
+    ASSERT_EQ(plain.trace_hash, renamed.trace_hash)
+        << "I8: source ports with " << names << " turned changed the trace; " << renamed.failure << "\n"
+        << describe(s) << replay(seed);
+  }
+}
+
 /// 70 000 messages without payload: MSN and RQMSN wrap (16 bits), half of them consume a receive.
 TEST(Property, MessageNumbersWrap) {
   Scenario s = make_scenario(7, Kind::kBenign);

@@ -28,11 +28,11 @@ WcStatus status_of(Badness badness) {
 
 constexpr std::uint64_t kMaxSteps = 3'000'000;
 
-std::shared_ptr<const path::EvTable> make_table(const Scenario& s, int side) {
+std::shared_ptr<const path::EvTable> make_table(const Scenario& s, int side, std::uint16_t names) {
   std::vector<path::EvValue> values(s.evs);
   std::vector<std::uint8_t> ports(s.evs);
   for (std::uint16_t i = 0; i < s.evs; ++i) {
-    const auto sport = static_cast<std::uint16_t>(0xC000 + side * 0x1000 + i * 3);
+    const auto sport = static_cast<std::uint16_t>((0xC000 + side * 0x1000 + i * 3) ^ (names & 0xFFF));
     values[i][0] = static_cast<std::uint8_t>(sport >> 8);
     values[i][1] = static_cast<std::uint8_t>(sport);
     ports[i] = static_cast<std::uint8_t>(i % s.planes);
@@ -48,7 +48,7 @@ class World {
       : s_(s),
         trace_(options.trace),
         channel_(s),
-        tables_{make_table(s, 0), make_table(s, 1)},
+        tables_{make_table(s, 0, options.ev_names), make_table(s, 1, options.ev_names)},
         streams_{{s, 0, *tables_[0]}, {s, 1, *tables_[1]}},
         hosts_{{s, 0, tables_[0], streams_[0], streams_[1], channel_, trace_},
                {s, 1, tables_[1], streams_[1], streams_[0], channel_, trace_}} {}

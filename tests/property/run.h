@@ -15,6 +15,7 @@ struct RunOptions {
   std::uint32_t burst = 32;       ///< descriptors asked for per call; rounds carry up to 32 either way
   std::int32_t number_shift = 0;  ///< added to first PSN, MSN, RQMSN and rcvd_bytes
   Duration clock_shift;           ///< a multiple of 128 ns
+  std::uint16_t ev_names = 0;     ///< turns these bits, of the low 12, in the source port of every EV
 };
 
 struct RunResult {
