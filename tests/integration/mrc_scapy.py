@@ -31,6 +31,7 @@ OPCODES = {
 WRITES = range(0xC6, 0xCC)
 IMMEDIATES = (0xC9, 0xCB)
 PORTS = (4791, 4971)
+RESERVED = ('res', 'res1', 'res2', 'res3', 'res4', 'type', 'nxt', 'nh', 'inv', 'r', 'variant', 'tver')  # sent as 0 (C32)
 
 
 class Chained(Packet):
@@ -198,6 +199,63 @@ def icrc_of(frame):
     covered = bytes(ip)
     length = ip.len if isinstance(ip, IP) else ip.plen + 40
     return zlib.crc32(b'\xff' * 8 + covered[:length - 4]) & 0xFFFFFFFF
+
+
+def faults(raw):
+    """What in a frame of ours breaks a rule that holds for each of them, whatever it carries; [] for a good one."""
+    frame = parse(raw)
+    if Bth not in frame:
+        return ['no BTH: ' + frame.summary()]
+    found = []
+
+    def need(ok, what):
+        if not ok:
+            found.append(what)
+
+    ip, udp, bth = innermost_ip(frame), frame[UDP], frame[Bth]
+    need(int.from_bytes(raw[-4:], 'little') == icrc_of(frame), 'ICRC')
+    need(bth.pkey == 0xFFFF, 'pkey 0x%x' % bth.pkey)
+    need(bth.m == 0, 'BTH.m')
+    need(udp.chksum == 0 and udp.len == len(udp), 'UDP length, checksum')
+    if isinstance(ip, IPv6):
+        need(ip.plen == len(udp), 'IPv6 payload length')
+    else:
+        need(ip.len == len(ip) and ip.flags == 'DF' and ip.id == 0, 'IPv4 length, DF, id')
+        fresh = ip.copy()
+        del fresh.chksum
+        need(IP(bytes(fresh)).chksum == ip.chksum, 'IPv4 checksum')
+    layer = bth
+    while isinstance(layer, Chained):
+        for f in layer.fields_desc:
+            need(f.name not in RESERVED or getattr(layer, f.name) == 0, 'reserved %s.%s is not 0' % (layer.name, f.name))
+        layer = layer.payload
+    return found
+
+
+def trimmed(frame, keep, dscp, new_lengths):
+    """What a switch leaves of a parsed frame: `keep` bytes from the BTH on, `dscp` and ECT(0) on the outermost header, IP and
+    UDP lengths old or new."""
+    frame = frame.copy()
+    outer = frame.getlayer(IP) or frame.getlayer(IPv6)
+    if isinstance(outer, IP):
+        outer.tos = dscp << 2 | 2
+        del outer.chksum
+    else:
+        outer.tc = dscp << 2 | 2
+    raw = bytes(frame)[:len(frame) - len(frame[Bth]) + keep]
+    if not new_lengths:
+        return raw
+    layer = Ether(raw)
+    for l in (layer.getlayer(IP), layer.getlayer(IPv6), layer[UDP].underlayer, layer[UDP]):
+        if l is None:
+            continue
+        if isinstance(l, IPv6):
+            l.plen = len(l) - 40
+        else:
+            l.len = len(l)
+        if isinstance(l, IP):
+            del l.chksum
+    return bytes(layer)
 
 
 def seal(frame):

@@ -8,12 +8,13 @@ this certifies nothing behind UDP.
 Exit code 77: tshark is missing (said why).
 """
 
-import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
+
+import wire_lib
+from wire_lib import check
 
 FIELDS = ['frame.comment', 'frame.interface_name', 'frame.packet_flags_direction', 'frame.time_epoch', 'frame.protocols',
           'vlan.id', 'ieee8021ad.id', 'ip.src', 'ip.dsfield', 'ip.checksum.status', 'ip.flags.df', 'ip.len', 'ipv6.src',
@@ -21,14 +22,6 @@ FIELDS = ['frame.comment', 'frame.interface_name', 'frame.packet_flags_direction
           'ipv6.routing.srh.addr', 'udp.srcport', 'udp.dstport', 'udp.length', 'data.len', '_ws.malformed', '_ws.expert.message']
 COUNT = 360
 SEPARATOR = '|'
-FAILURES = []
-
-
-def check(ok, what):
-    if not ok:
-        FAILURES.append(what)
-        if len(FAILURES) <= 20:
-            print('FAILED: ' + what)
 
 
 def tshark(path):
@@ -103,23 +96,15 @@ def main():
     if shutil.which('tshark') is None:
         print('skipped: no tshark in PATH; apt-get install tshark')
         return 77
-    seed = sys.argv[2] if len(sys.argv) > 2 else '20260321'
-    print('seed ' + seed)
     with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, 'emitted.pcapng')
-        out = subprocess.run([sys.argv[1], path, str(COUNT), seed], capture_output=True, text=True, check=True).stdout
-        meant = [json.loads(line) for line in out.splitlines()]
+        path, meant = wire_lib.emitted(sys.argv[1], directory, COUNT, wire_lib.seed(2))
         got = tshark(path)
         check(len(got) == len(meant) == COUNT, '%d packets meant, tshark sees %d' % (len(meant), len(got)))
         for i, (g, m) in enumerate(zip(got, meant)):
             check_capture('packet %d' % (i + 1), g, m)
             check_packet('packet %d' % (i + 1), g, m)
         check_capinfos(path)
-    if FAILURES:
-        print('%d failures' % len(FAILURES))
-        return 1
-    print('%d packets: tshark agrees' % COUNT)
-    return 0
+    return wire_lib.verdict('%d packets: tshark agrees' % COUNT)
 
 
 if __name__ == '__main__':
