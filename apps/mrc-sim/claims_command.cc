@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "parallel.h"
-#include "sim/claims.h"
+#include "report/atomic_file.h"
+#include "sim/claims_page.h"
 
 namespace mrc::simapp {
 namespace {
@@ -15,39 +19,86 @@ struct ClaimsOptions {
   std::string dir = "config/sim";
   unsigned seeds = 10;
   std::uint64_t first = 1;
-  std::string only;
+  std::vector<std::string> only;
+  std::string report;
   unsigned threads = 0;
 };
 
+/// A run and where its number goes.
+struct Job {
+  sim::Claim claim;
+  bool control = false;
+  std::uint64_t seed = 0;
+  std::vector<double>* numbers = nullptr;
+  std::vector<std::string>* failures = nullptr;
+  Result<double> number = Error{"not run"};
+};
+
+void add_jobs(const ClaimsOptions& o, sim::MeasuredClaims& m, std::vector<Job>& jobs) {
+  const auto seeds = [&](const sim::Claim& claim, bool control, std::vector<double>& numbers,
+                         std::vector<std::string>& failures) {
+    for (unsigned i = 0; i < o.seeds; ++i) jobs.push_back({claim, control, o.first + i, &numbers, &failures});
+  };
+  for (auto& [claim, r] : m.claims) {
+    seeds(claim, false, r.with, r.failures);
+    seeds(claim, true, r.without, r.failures);
+  }
+  for (auto& [curve, r] : m.curves) {
+    r.by_point.resize(curve.points.size());
+    for (std::size_t i = 0; i < curve.points.size(); ++i)
+      seeds(curve.at(i), false, r.by_point[i], r.failures);
+  }
+}
+
+sim::MeasuredClaims chosen(const ClaimsOptions& o) {
+  sim::MeasuredClaims m;
+  m.seeds = o.seeds;
+  m.first_seed = o.first;
+  const auto wanted = [&](const std::string& name) {
+    return o.only.empty() || std::any_of(o.only.begin(), o.only.end(), [&](const std::string& part) {
+             return name.find(part) != std::string::npos;
+           });
+  };
+  for (sim::Claim& c : sim::claims())
+    if (wanted(c.name)) m.claims.emplace_back(std::move(c), sim::ClaimResult{});
+  if (sim::ClaimCurve c = sim::active_set_curve(); wanted(c.name))
+    m.curves.emplace_back(std::move(c), sim::CurveResult{});
+  return m;
+}
+
 ExitCode run(const ClaimsOptions& o) {
-  std::vector<sim::Claim> all = sim::claims();
-  std::erase_if(all, [&](const sim::Claim& c) { return c.name.find(o.only) == std::string::npos; });
-  if (all.empty() || o.seeds == 0) {
+  sim::MeasuredClaims m = chosen(o);
+  if ((m.claims.empty() && m.curves.empty()) || o.seeds == 0) {
     fmt::print(stderr,
                "mrc-sim claims: no claim is left; --only takes a part of a name, --seeds 1 or more\n");
     return ExitCode::kUsage;
   }
-  const std::size_t per_claim = std::size_t{o.seeds} * 2;
-  std::vector<Result<double>> numbers(all.size() * per_claim, Result<double>(Error{"not run"}));
-  run_parallel(numbers.size(), o.threads, false, [&](std::size_t i) {
-    numbers[i] = sim::measure(all[i / per_claim], o.dir, i % 2 == 1, o.first + i % per_claim / 2);
+  std::vector<Job> jobs;
+  add_jobs(o, m, jobs);
+  run_parallel(jobs.size(), o.threads, false, [&](std::size_t i) {
+    jobs[i].number = sim::measure(jobs[i].claim, o.dir, jobs[i].control, jobs[i].seed);
   });
-  fmt::print("{} seeds from {}\n{}", o.seeds, o.first, sim::claims_header());
-  bool ok = true;
-  for (std::size_t c = 0; c < all.size(); ++c) {
-    sim::ClaimResult r;
-    for (std::size_t i = 0; i < per_claim; ++i) {
-      const Result<double>& n = numbers[c * per_claim + i];
-      if (n)
-        (i % 2 == 1 ? r.without : r.with).push_back(*n);
-      else
-        r.failures.push_back(n.error().message);
-    }
-    sim::judge(all[c], r);
-    fmt::print("{}", sim::claim_line(all[c], r));
-    ok = ok && r.failures.empty();
+  for (const Job& job : jobs) {
+    if (job.number)
+      job.numbers->push_back(*job.number);
+    else
+      job.failures->push_back(job.number.error().message);
   }
-  return ok ? ExitCode::kPass : ExitCode::kFailed;
+  fmt::print("{} seeds from {}\n{}", o.seeds, o.first, sim::claims_header());
+  for (auto& [claim, r] : m.claims) {
+    sim::judge(claim, r);
+    fmt::print("{}", sim::claim_line(claim, r));
+  }
+  for (auto& [curve, r] : m.curves) {
+    sim::judge(curve, r);
+    fmt::print("{}", sim::curve_lines(curve, r));
+  }
+  if (!o.report.empty())
+    if (auto ok = report::write_file_atomically(o.report, report::html::write(sim::claims_page(m))); !ok) {
+      fmt::print(stderr, "mrc-sim claims: --report: {}\n", ok.error().message);
+      return ExitCode::kUsage;
+    }
+  return m.hold() ? ExitCode::kPass : ExitCode::kFailed;
 }
 
 }  // namespace
@@ -61,7 +112,9 @@ void add_claims_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--seeds", o->seeds, "Runs of each, with and without the feature")
       ->capture_default_str();
   command->add_option("--first", o->first, "First seed")->capture_default_str();
-  command->add_option("--only", o->only, "Claims whose name contains this");
+  command->add_option("--only", o->only, "Claims whose name contains this; more than once: any of these");
+  command->add_option("--report", o->report,
+                      "Write the table with plots there: one HTML file, complete in itself");
   command->add_option("--threads", o->threads, "0: one a core")->capture_default_str();
   command->callback([o, &exit_code] { exit_code = run(*o); });
 }

@@ -104,14 +104,14 @@ double false_bad(const World&, const Outcome& o) {
   return static_cast<double>(o.count(o.evs, "false_assumed_bad"));
 }
 
+}  // namespace
+
 double median_of(std::vector<double> v) {
   if (v.empty()) return 0;
   std::sort(v.begin(), v.end());
   const std::size_t n = v.size();
   return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
-
-}  // namespace
 
 std::vector<Claim> claims() {
   const config::Settings no_inference{{"detect.time_order", "false"}, {"detect.tail_probe", "false"}};
@@ -256,6 +256,27 @@ const Claim& claim_named(const std::vector<Claim>& all, std::string_view name) {
   return *at;
 }
 
+ClaimCurve active_set_curve() {
+  return {"3 active set",
+          "tail / ideal while a link dies",
+          "claim-03-active-set.yaml",
+          "paths.evs",
+          {"8", "16", "32", "64", "128", "256", "512"},
+          0.9,   // few EVs collide
+          0.97,  // many take long to be found dead
+          tail_over_ideal};
+}
+
+Claim ClaimCurve::at(std::size_t point) const {
+  Claim c;
+  c.name = name;
+  c.what = what;
+  c.file = file;
+  c.settings = {{key, points[point]}};
+  c.number = number;
+  return c;
+}
+
 double ClaimResult::median_with() const {
   return median_of(with);
 }
@@ -290,6 +311,39 @@ void judge(const Claim& claim, ClaimResult& r) {
   if (keeps(r.median_without()))
     r.failures.push_back(fmt::format("the control has {:.3f} and keeps the limit: the test shows nothing",
                                      r.median_without()));
+}
+
+void judge(const ClaimCurve& curve, CurveResult& r) {
+  std::vector<double> medians;
+  for (const auto& values : r.by_point) medians.push_back(median_of(values));
+  const bool whole =
+      medians.size() == curve.points.size() && medians.size() >= 3 &&
+      std::none_of(r.by_point.begin(), r.by_point.end(), [](const auto& v) { return v.empty(); });
+  if (!whole) {
+    r.failures.emplace_back("not every point was measured");
+    return;
+  }
+  const double best = *std::min_element(medians.begin() + 1, medians.end() - 1);
+  const auto compare = [&](const char* where, double end, double part) {
+    if (best > part * end)
+      r.failures.push_back(
+          fmt::format("the best is {:.3f}, {:.3f} or less expected beside {:.3f} at the {} point", best,
+                      part * end, end, where));
+  };
+  compare("first", medians.front(), curve.below_first);
+  compare("last", medians.back(), curve.below_last);
+}
+
+std::string curve_lines(const ClaimCurve& curve, const CurveResult& r) {
+  std::string out = fmt::format("{:<16} {:<56} best inside\n", curve.name, curve.what);
+  for (std::size_t i = 0; i < r.by_point.size(); ++i) {
+    const auto& v = r.by_point[i];
+    if (v.empty()) continue;
+    const auto [lo, hi] = std::minmax_element(v.begin(), v.end());
+    out += fmt::format("{:<16} {:<56} {:>39}\n", "", fmt::format("{} {}", curve.key, curve.points[i]),
+                       fmt::format("{:.3f} ({:.3f}..{:.3f})", median_of(v), *lo, *hi));
+  }
+  return r.failures.empty() ? out : out + fmt::format("  FAIL: {}\n", fmt::join(r.failures, "; "));
 }
 
 std::string claims_header() {

@@ -25,6 +25,26 @@ struct Claim {
 std::vector<Claim> claims();
 const Claim& claim_named(const std::vector<Claim>& all, std::string_view name);
 
+/// A claim whose number has its best value inside a range of a setting: better than at either end.
+struct ClaimCurve {
+  std::string name;
+  std::string what;
+  std::string file;
+  std::string key;
+  std::vector<std::string> points;  ///< values of the key, numbers, rising
+  double below_first = 1;           ///< the best median is at most this of the first point's,
+  double below_last = 1;            ///< and this of the last one's
+  double (*number)(const World& world, const Outcome& outcome) = nullptr;
+  /// What measure() takes.
+  [[nodiscard]] Claim at(std::size_t point) const;
+};
+ClaimCurve active_set_curve();
+
+struct CurveResult {
+  std::vector<std::vector<double>> by_point;  ///< each by seed
+  std::vector<std::string> failures;
+};
+
 struct ClaimResult {
   std::vector<double> with, without;  ///< by seed
   std::vector<std::string> failures;
@@ -37,7 +57,10 @@ struct ClaimResult {
 Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed);
 /// Whether the medians keep the limit and the control misses it.
 void judge(const Claim& claim, ClaimResult& result);
+void judge(const ClaimCurve& curve, CurveResult& result);
+double median_of(std::vector<double> values);  ///< 0 without values
 std::string claims_header();
 std::string claim_line(const Claim& claim, const ClaimResult& result);
+std::string curve_lines(const ClaimCurve& curve, const CurveResult& result);
 
 }  // namespace mrc::sim

@@ -43,7 +43,7 @@ DRAWN = '''
   id: svg.id,
   box: [svg.getBoundingClientRect().width, svg.getBoundingClientRect().height],
   named: svg.querySelector('title').textContent.length > 0 && svg.querySelector('desc').textContent.length > 0,
-  marks: [...svg.querySelectorAll('path.line, path.bar, path.cell')].map(p => {
+  marks: [...svg.querySelectorAll('path.line, path.bar, path.cell, path.dot')].map(p => {
     const b = p.getBBox();
     return {kind: p.getAttribute('class'), chars: p.getAttribute('d').length, width: b.width, height: b.height};
   }),
@@ -138,6 +138,33 @@ def simulated(browser, where):
         check(a.read() == b.read(), 'the same seed gives the same report')
 
 
+def claims(browser, where):
+    """What the field claims: dots beside limits, and the curve. Whether they hold with two seeds is not the matter here."""
+    path = os.path.join(where, 'claims.html')
+    command = [MRC_SIM, 'claims', '--dir', os.path.dirname(SCENARIO), '--seeds', '2', '--only', 'active', '--only', 'permutation',
+               '--only', 'port', '--only', 'failover']
+    r = subprocess.run(command + ['--report', path], capture_output=True, text=True, check=False)
+    check(r.returncode in (0, 1), f'claims --report: {r.returncode} {r.stdout} {r.stderr}')
+    browser.open(path)
+    plots = {p['id']: p for p in browser.evaluate(DRAWN)}
+    for plot, dots in (('claims', 6), ('curve-3', 7)):
+        p = plots.get(plot, {'marks': [], 'box': [0, 0], 'named': False})
+        drawn = [m for m in p['marks'] if 'dot' in m['kind'].split()]
+        check(len(drawn) == dots and all(m['width'] > 4 for m in drawn), f'claims: {plot} has {dots} dots: {drawn}')
+        check(p['named'] and p['box'][0] > 500 and p['box'][1] > 100, f'claims: {plot} is named and to be seen: {p["box"]}')
+    inside = browser.evaluate("""[...document.querySelectorAll('svg.plot')].every(svg => {
+      const all = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('path, text')].every(e => { const b = e.getBoundingClientRect();
+        return b.left >= all.left - 2 && b.right <= all.right + 60; }); })""")
+    check(inside, 'claims: nothing stands beside its plot')
+    check_looks(browser, 'claims')
+    for complaint in browser.complaints():
+        check(False, f'claims: {complaint}')
+    print(f'mrc-sim claims --report: {os.path.getsize(path)} bytes')
+    r = subprocess.run(command + ['--report', os.path.join(where, 'no', 'such', 'place')], capture_output=True, text=True, check=False)
+    check(r.returncode == 2 and '--report' in r.stderr, f'a report that cannot be written: {r.returncode} {r.stderr}')
+
+
 def live(browser, where):
     """Real time: whether the demo's own checks hold while other tests run is the demo test's business."""
     path = os.path.join(where, 'demo.html')
@@ -164,6 +191,7 @@ def main():
     with tempfile.TemporaryDirectory() as where, browser_lib.Browser() as browser:
         must_complain(browser, where)
         simulated(browser, where)
+        claims(browser, where)
         if MRC_ENDPOINT:
             live(browser, where)
     return 1 if FAILURES else 0

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -53,6 +54,10 @@ Page page_of(std::size_t samples, std::size_t planes = 4, std::size_t evs = 16) 
                       {}}};
   p.tables = {{"figures", {"what", "value"}, {{"bytes", "1"}}, true}};
   return p;
+}
+
+Comparison comparison_of(std::vector<Comparison::Row> rows) {
+  return {"claims", "claims", "about", "with", "control", std::move(rows), {}};
 }
 
 std::size_t count(const std::string& text, std::string_view what) {
@@ -259,6 +264,72 @@ TEST(Text, JsonNumbersReadBack) {
   }
   EXPECT_EQ(json_number(123456789), "123500000");
   EXPECT_EQ(json_number(kInfinity), "null");
+}
+
+// Left of the limit's line is what keeps it, a ceiling or a floor.
+TEST(Comparison, WhatKeepsItsLimitStandsLeftOfIt) {
+  const auto first_dot = [](const Comparison::Row& row) {
+    Page p;
+    p.comparisons = {comparison_of({row})};
+    const std::string text = write(p);
+    return std::stod(text.substr(text.find("dot s0\" d=\"M") + 12));
+  };
+  const auto row = [](double value, double limit, bool at_most) {
+    return Comparison::Row{"1", "n", {value, value, value}, {1, 1, 1}, limit, at_most, true};
+  };
+  const double line = first_dot(row(2, 2, true));
+  EXPECT_LT(first_dot(row(1, 2, true)), line);
+  EXPECT_GT(first_dot(row(3, 2, true)), line);
+  EXPECT_GT(first_dot(row(1, 2, false)), line);
+  EXPECT_LT(first_dot(row(3, 2, false)), line);
+  EXPECT_EQ(first_dot(row(0, 0, true)), line) << "none were allowed, none were";
+  EXPECT_GT(first_dot(row(1, 0, true)), line);
+}
+
+TEST(Comparison, AnyTextAndAnyNumber) {
+  Page p;
+  p.comparisons = {
+      comparison_of({{"<b>", "\"&", {kNan, kInfinity, -1}, {0, kNan, -kInfinity}, kNan, false, false},
+                     {"zero", "", {0, 0, 0}, {1e300, 1e300, 1e300}, 1e-300, true, true}})};
+  Curve curve{"c", "<curve>", "", "<x>", "<y>", {}, {}};
+  for (const double x : {kNan, -1.0, 0.0, 1.0, 2.0, 1e300}) curve.points.push_back({x, {1, kNan, 3}});
+  curve.points.push_back({4, {1, 2, 3}});
+  p.curves = {curve, {"empty", "empty", "", "x", "y", {}, "nothing <here>"}};
+  const std::string text = write(p);
+  EXPECT_EQ(text.find("<b>"), std::string::npos);
+  EXPECT_EQ(text.find("<curve>"), std::string::npos);
+  EXPECT_EQ(text.find("<here>"), std::string::npos);
+  for (const char* bad : {"nan", "inf"}) EXPECT_EQ(text.find(std::string("M") + bad), std::string::npos);
+  const std::size_t from = text.find("<svg");
+  for (const char* bad : {"\"Mnan", "\"Minf", " nan", "Hnan", "Lnan"})
+    EXPECT_EQ(text.find(bad, from), std::string::npos) << bad;
+}
+
+TEST(Comparison, TooManyRowsAreLeftOutAndThePageSaysSo) {
+  Page p;
+  p.comparisons = {
+      comparison_of(std::vector<Comparison::Row>(5000, {"1", "n", {1, 1, 1}, {2, 2, 2}, 1.5, true, true}))};
+  Curve curve{"c", "curve", "", "x", "y", {}, {}};
+  for (int i = 1; i <= 5000; ++i) curve.points.push_back({static_cast<double>(i), {1, 2, 3}});
+  p.curves = {curve};
+  const std::string text = write(p);
+  EXPECT_NE(text.find("The first 100 of 5000"), std::string::npos);
+  EXPECT_LT(text.size(), 200'000U);
+}
+
+TEST(Curve, TheBestPointStandsLowest) {
+  Page p;
+  p.curves = {{"c", "curve", "", "x", "y", {{8, {3, 3, 3}}, {16, {1, 1, 1}}, {32, {2, 2, 2}}}, {}}};
+  const std::string text = write(p);
+  const std::size_t at = text.find("class=\"line s0\" d=\"M");
+  double x[3];
+  double y[3];
+  ASSERT_EQ(std::sscanf(text.c_str() + at, "class=\"line s0\" d=\"M%lf %lfL%lf %lfL%lf %lf", &x[0], &y[0],
+                        &x[1], &y[1], &x[2], &y[2]),
+            6);
+  EXPECT_DOUBLE_EQ(x[1] - x[0], x[2] - x[1]) << "each twice the one before";
+  EXPECT_GT(y[1], y[2]);
+  EXPECT_GT(y[2], y[0]);
 }
 
 }  // namespace

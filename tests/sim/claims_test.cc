@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
+#include "sim/claims_page.h"
+
 namespace mrc::sim {
 namespace {
 
@@ -47,6 +52,9 @@ TEST(Claims, C08ASwallowingSwitchIsHarmless) {
 TEST(Claims, C09ADeadEvCostsAboutOnePacket) {
   expect_holds("9 start");
 }
+TEST(Claims, C10CollectivesDoNotNoticeFlaps) {
+  expect_holds("10 flaps");
+}
 TEST(Claims, C11RandomLossCostsLittle) {
   expect_holds("11 loss 0.1 %");
   expect_holds("11 loss 1 %");
@@ -87,25 +95,58 @@ TEST(RttRerouting, DoesNoHarmOnAHealthyFabric) {
   EXPECT_LT(times.median_with(), 1.005 * times.median_without());
 }
 
-// Claim 3: a curve with its best point inside.
+TEST(Claims, AllThirteenAreInTheTable) {
+  std::set<std::string> numbers;
+  for (const Claim& c : claims()) numbers.insert(c.name.substr(0, c.name.find(' ')));
+  const std::string curve = active_set_curve().name;
+  numbers.insert(curve.substr(0, curve.find(' ')));
+  numbers.erase("RTT");
+  EXPECT_EQ(numbers,
+            (std::set<std::string>{"1", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "14", "17"}));
+}
+
+TEST(Claims, ThePageSaysWhatHoldsAndWhatDoesNot) {
+  MeasuredClaims m;
+  m.seeds = 2;
+  m.claims.emplace_back(claims()[0], ClaimResult{{3, 4}, {100, 101}, {}});
+  m.curves.emplace_back(active_set_curve(), CurveResult{std::vector<std::vector<double>>(7, {1.5, 1.6}), {}});
+  judge(m.claims[0].first, m.claims[0].second);
+  judge(m.curves[0].first, m.curves[0].second);
+  EXPECT_TRUE(m.claims[0].second.failures.empty());
+  EXPECT_FALSE(m.curves[0].second.failures.empty()) << "flat: no best inside";
+  const report::html::Page page = claims_page(m);
+  EXPECT_FALSE(page.pass);
+  ASSERT_EQ(page.comparisons.size(), 1U);
+  ASSERT_EQ(page.comparisons[0].rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(page.comparisons[0].rows[0].with.median, 3.5);
+  EXPECT_DOUBLE_EQ(page.comparisons[0].rows[0].without.high, 101);
+  ASSERT_EQ(page.curves.size(), 1U);
+  ASSERT_EQ(page.curves[0].points.size(), 7U);
+  EXPECT_DOUBLE_EQ(page.curves[0].points[6].x, 512);
+  ClaimResult swapped{{100, 101}, {3, 4}, {}};
+  judge(m.claims[0].first, swapped);
+  EXPECT_EQ(swapped.failures.size(), 2U) << "the number misses, and the control keeps the limit";
+}
+
 TEST(Claims, C03TheBestNumberOfEvsLiesInside) {
-  std::vector<double> medians;
-  for (const char* evs : {"8", "32", "512"}) {
-    Claim point;
-    point.name = "3 active set";
-    point.file = "claim-03-active-set.yaml";
-    point.settings = {{"paths.evs", evs}};
-    point.number = [](const World&, const Outcome& o) { return o.tail_over_ideal(); };
-    ClaimResult r;
+  const ClaimCurve curve = active_set_curve();
+  CurveResult r;
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    r.by_point.emplace_back();
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      const auto number = measure(point, MRC_SIM_CONFIG_DIR, false, seed);
+      const auto number = measure(curve.at(i), MRC_SIM_CONFIG_DIR, false, seed);
       ASSERT_TRUE(number) << number.error().message;
-      r.with.push_back(*number);
+      r.by_point.back().push_back(*number);
     }
-    medians.push_back(r.median_with());
   }
-  EXPECT_LT(medians[1], 0.9 * medians[0]) << "few EVs collide";
-  EXPECT_LT(medians[1], 0.97 * medians[2]) << "many EVs take long to be found dead";
+  judge(curve, r);
+  EXPECT_TRUE(r.failures.empty()) << curve_lines(curve, r);
+  // The control: what has its best at an end is no such curve.
+  CurveResult falling{r.by_point, {}};
+  std::sort(falling.by_point.begin(), falling.by_point.end(),
+            [](const auto& a, const auto& b) { return median_of(a) > median_of(b); });
+  judge(curve, falling);
+  EXPECT_FALSE(falling.failures.empty());
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ path.band,path.fill{stroke:none}.band{fill-opacity:.16}.fill{fill-opacity:.22}
 .cells{stroke-width:1}.cell{fill:none;stroke-dasharray:none;shape-rendering:crispEdges}
 .l0{stroke:var(--l0)}.l1{stroke:var(--l1)}.l2{stroke:var(--l2)}.l3{stroke:var(--l3)}.l4{stroke:var(--l4)}
 .ls{stroke:var(--ls)}.lb{stroke:var(--lb)}.lp{stroke:var(--lp)}.ld{stroke:var(--ld)}
+.dot{stroke-width:2;stroke-dasharray:none}.dot.s0{fill:var(--c0)}.dot.s1{fill:var(--card)}.limit{stroke:var(--ink);stroke-width:1.2}
+.misses{fill:var(--bad)}
 .bar{fill:var(--c0);fill-opacity:.75}
 .figure path{stroke:var(--c1);stroke-width:1.2}.figure text{fill:var(--ink)}
 p.key{display:flex;flex-wrap:wrap;gap:6px 22px;font-size:13px;color:var(--soft);margin:8px 0 0}

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "report/html/assets.h"
+#include "report/html/comparison.h"
 #include "report/html/distribution.h"
 #include "report/html/ev_map.h"
 #include "report/html/plot.h"
@@ -135,6 +136,8 @@ std::string write(const Page& given) {
   }
   if (page.charts.size() <= page.charts_before_map) add_maps();
   for (const Distribution& d : page.distributions) out += draw(d);
+  for (const Comparison& c : page.comparisons) out += draw(c);
+  for (const Curve& c : page.curves) out += draw(c);
   if (!page.tables.empty() || !page.texts.empty()) {
     out += "<section><h2>Figures and configuration</h2>\n";
     for (const Table& t : page.tables) out += table(t);

@@ -76,6 +76,44 @@ struct Distribution {
   std::string absent;
 };
 
+/// Some measurements of one number.
+struct Range {
+  double low = 0, median = 0, high = 0;
+};
+
+/// Numbers beside their limits, each measured twice: with something and without. One row each, all on one
+/// scale of how often the limit fits into the number (for a floor: the number into the limit).
+struct Comparison {
+  struct Row {
+    std::string label;
+    std::string about;
+    Range with, without;
+    double limit = 0;
+    bool at_most = true;  ///< the limit is a ceiling, else a floor
+    bool holds = true;
+  };
+  std::string id;
+  std::string title;
+  std::string about;
+  std::string with_name, without_name;
+  std::vector<Row> rows;
+  std::string absent;
+};
+
+/// One number over another that grows by factors, such as a size.
+struct Curve {
+  struct Point {
+    double x = 0;  ///< above 0, rising
+    Range y;
+  };
+  std::string id;
+  std::string title;
+  std::string about;
+  std::string x_name, y_name;
+  std::vector<Point> points;
+  std::string absent;
+};
+
 struct Table {
   std::string title;
   std::vector<std::string> columns;
@@ -110,6 +148,8 @@ struct Page {
   std::size_t charts_before_map = 1;
   std::vector<EvMap> maps;
   std::vector<Distribution> distributions;
+  std::vector<Comparison> comparisons;
+  std::vector<Curve> curves;
   std::vector<Table> tables;
   std::vector<Text> texts;
   std::string footer;  ///< program, version, how it was sampled
@@ -121,6 +161,7 @@ inline constexpr std::size_t kMaxMapColumns = 240;
 inline constexpr std::size_t kMaxMapRows = 1024;  ///< more are left out, and the page says so
 inline constexpr std::size_t kMaxTableRows = 1000;
 inline constexpr std::size_t kMaxMarkers = 40;
+inline constexpr std::size_t kMaxComparisonRows = 100;  ///< and points of a curve
 inline constexpr std::size_t kMaxTextBytes = 256 << 10;
 
 /// The whole document. Any text is escaped, any number may be NaN or infinite; sizes that do not fit each
