@@ -135,6 +135,8 @@ class EvSet {
   /// one; if that plane has none, another plane of `free_ports`; if no plane has, an ASSUMED_BAD one
   /// (fallback). Does not move the data cursor.
   [[nodiscard]] EvChoice choose_for_control(std::uint32_t free_ports, std::uint8_t port) const;
+  /// The EV in rotation that follows `ev` on its plane, in table order; `ev` when there is no other.
+  [[nodiscard]] EvIndex next_in_rotation(EvIndex ev) const;
   /// EV probes on the reverse EV of `port` were not answered (D19): what is proven up to `now` does not count
   /// for control packets any more, and the plane's next EV in rotation serves until there is newer proof. No
   /// verdict: states are left alone.

@@ -41,15 +41,21 @@ EvChoice EvSet::choose_for_control(std::uint32_t free_ports, std::uint8_t port) 
   return {};
 }
 
+EvIndex EvSet::next_in_rotation(EvIndex ev) const {
+  const std::uint8_t port = (*table_)[ev].port;
+  EvIndex next = ev;
+  do {
+    next = static_cast<EvIndex>(next + 1U == table_->size() ? 0U : next + 1U);
+  } while (next != ev && ((*table_)[next].port != port || !listed(next)));
+  return next;
+}
+
 // In table order, so that one that failed is not met again before all others of its plane.
 void EvSet::replace_reverse(std::uint8_t port, Time now) {
   assert(port < kMaxPlanes);
   if (planes_[port].size == 0) return;
   const EvIndex failed = reverse_ev(1U << port);
-  EvIndex next = failed;
-  do {
-    next = static_cast<EvIndex>(next + 1U == table_->size() ? 0U : next + 1U);
-  } while (next != failed && ((*table_)[next].port != port || !listed(next)));
+  const EvIndex next = next_in_rotation(failed);
   reverse_[port] = {now, next};
   counters_.reverse_replaced += next != failed ? 1 : 0;
 }

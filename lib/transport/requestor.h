@@ -99,7 +99,7 @@ class Requestor {
   void note_sent(Time now, bool was_unsettled);
   [[nodiscard]] Seq tail_seq() const;
   std::size_t next_tail_probes(Time now, PortCredits& credits, std::span<ControlDesc> out);
-  [[nodiscard]] path::EvIndex newest_proof(std::uint32_t planes) const;
+  [[nodiscard]] path::EvIndex tail_probe_ev(std::uint32_t planes) const;
   void emit_probe(path::EvIndex ev, Time now, bool tail, PortCredits& credits, ControlDesc& out);
   void charge(std::uint32_t nominal_bytes);
   path::EvChoice choose_again(Seq seq, Time now, std::uint32_t free_ports);
@@ -206,7 +206,9 @@ class Requestor {
   std::uint8_t tail_probes_due_ = 0;
   path::EvIndex repeat_ev_ = path::kNoEv;  // of the last repeat of the tail
   cc::QpWork told_;
-  std::uint32_t tail_planes_ = 0;    // planes not asked yet by the tail probes that are due
+  std::uint32_t tail_planes_ = 0;  // planes that no tail probe of this round asked yet
+  static constexpr std::uint32_t kTailRounds = 64;
+  std::uint32_t tail_round_ = 0;     // rounds over the planes without news, modulo kTailRounds
   Time tail_since_ = Time::never();  // since then nothing but a Transport ACK is missing
   PollGaps gaps_;
   ProbeTable probes_;

@@ -219,10 +219,12 @@ std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<Con
 }
 
 // D14 line 11: a plane each, the EV most recently proven there; where there is one plane, one probe fewer.
+// The next ones of a plane, until news comes, go over its other EVs: what was proven before the silence need
+// not be alive.
 std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
   std::size_t n = 0;
   while (tail_probes_due_ != 0 && n < out.size() && credits.free_mask() != 0) {
-    const path::EvIndex ev = newest_proof(credits.free_mask() & tail_planes_);
+    const path::EvIndex ev = tail_probe_ev(credits.free_mask() & tail_planes_);
     if (ev != path::kNoEv) {
       tail_planes_ &= ~(1U << (*ctx_.evs)[ev].port);
       --tail_probes_due_;
@@ -233,12 +235,13 @@ std::size_t Requestor::next_tail_probes(Time now, PortCredits& credits, std::spa
     const int planes = std::popcount(~tail_planes_);
     const bool again = planes > 1 || (planes == 1 && tail_probes_due_ > 1);
     if (!again) tail_probes_due_ = 0;
+    if (again) tail_round_ = (tail_round_ + 1) % kTailRounds;
     tail_planes_ = ~0U;
   }
   return n;
 }
 
-path::EvIndex Requestor::newest_proof(std::uint32_t planes) const {
+path::EvIndex Requestor::tail_probe_ev(std::uint32_t planes) const {
   path::EvIndex best = path::kNoEv;
   for (std::uint32_t left = planes; left != 0; left &= left - 1) {
     const auto port = static_cast<std::uint8_t>(std::countr_zero(left));
@@ -246,6 +249,8 @@ path::EvIndex Requestor::newest_proof(std::uint32_t planes) const {
     if (choice.ev == path::kNoEv) continue;
     if (best == path::kNoEv || ctx_.ev_set.proof(choice.ev) > ctx_.ev_set.proof(best)) best = choice.ev;
   }
+  for (std::uint32_t i = 0; best != path::kNoEv && i < tail_round_; ++i)
+    best = ctx_.ev_set.next_in_rotation(best);
   return best;
 }
 

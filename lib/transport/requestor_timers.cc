@@ -125,7 +125,7 @@ void Requestor::check_probe_timer(Time now) {
   if (!tx_ready()) {
     tail_probes_due_ = static_cast<std::uint8_t>(tail_probes(next_ - cack_ - 1));
     tail_planes_ = ~0U;
-    ++probe_run_;
+    tail_round_ = probe_run_++ == 0 ? 0 : (tail_round_ + 1) % kTailRounds;
     const unsigned doublings = probe_run_ < 4 ? 0 : std::min(probe_run_ - 3, 30U);
     wait = std::max(wait, std::min(wait * (std::int64_t{1} << doublings), longest_wait()));
   }

@@ -21,7 +21,7 @@ ReverseProbes::ReverseProbes(QpContext& context)
 
 void ReverseProbes::reset() {
   armed_ = !ctx_.policy.reverse_probes;
-  ready_ = ever_answered_ = false;
+  ready_ = asked_ = ever_answered_ = false;
   heard_ = ctx_.policy.reverse_probe_writes;  // the first Write asks for the first probe
   due_ = Time::never();
   last_ = gap_end_ = Time{};
@@ -65,13 +65,18 @@ bool ReverseProbes::upheld_by_data(std::uint8_t port, Time now) {
   return data != Time{} && now - data <= (rtt_.srtt() + rtt_.reo(now)) * 2;
 }
 
-// D19. Never a verdict: the answer may have died on its way, and a peer that answers nothing proves nothing.
+// D19. Never a verdict: the answer may have died on its way. A peer that answers nothing proves nothing,
+// unless it asks: then it lacks our answers, over whatever EV they go.
 void ReverseProbes::judge(std::uint8_t port, Time now) {
   Plane& plane = planes_[port];
   if (plane.overdue_at > now) return;
   plane.overdue_at = Time::never();
   ++silent_run_;
-  if (++plane.unanswered < kUnanswered || !ever_answered_) return;
+  if (!ever_answered_ && !asked_) {
+    plane.unanswered = 0;
+    return;
+  }
+  if (++plane.unanswered < kUnanswered) return;
   plane.unanswered = 0;
   if (!seeded_defect(Defect::kKeepReverseEv)) ctx_.ev_set.replace_reverse(port, now);
 }

@@ -25,11 +25,13 @@ class ReverseProbes {
   void heard(Time now) {
     if (armed_ || ++heard_ < ctx_.policy.reverse_probe_writes) [[likely]]
       return;
+    asked_ = false;
     arm(now);
   }
   /// A Reliability Probe arrived. The peer asks because it lacks our answers, and may send few Writes or none
   /// until it has them: this one does not wait for more.
   void asked(Time now) {
+    asked_ = true;
     if (!armed_) arm(now);
   }
   [[nodiscard]] bool ready() const { return ready_; }
@@ -68,6 +70,7 @@ class ReverseProbes {
   QpContext& ctx_;
   bool armed_ = true;  ///< a probe is due some time, or never is
   bool ready_ = false;
+  bool asked_ = false;  ///< by a Reliability Probe, and no eight Writes came since
   std::uint32_t heard_ = 0;
   Time due_ = Time::never();
   Time last_;  ///< the newest probe, or when none was needed

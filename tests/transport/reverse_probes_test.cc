@@ -212,6 +212,26 @@ TEST(ReverseProbes, APeerThatAnswersNothingProvesNothing) {
   EXPECT_GE(l.probes.back().sent - l.r.now, milliseconds(-20)) << "but without end";
 }
 
+// One that asks again and again lacks our answers, whether or not it answers EV Probes: a way back that was
+// dead from the start would else be kept for ever.
+TEST(ReverseProbes, APeerThatAsksWhileNothingIsAnsweredIsToldOverOtherEvs) {
+  Listener l(probing(4, 1));
+  l.mute = true;
+  l.run(milliseconds(1));
+  ASSERT_EQ(l.replaced(), 0U);
+  l.asked = kBase * 3;
+  std::set<path::EvIndex> served;
+  for (int i = 0; i < 200; ++i) {
+    l.run(kBase, Duration{});
+    served.insert(l.reverse(0));
+  }
+  EXPECT_EQ(served.size(), 4U);
+  l.asked = Duration{};
+  const std::uint64_t replaced = l.replaced();
+  l.run(milliseconds(5));
+  EXPECT_EQ(l.replaced(), replaced) << "Writes come again and nobody asks: what serves is good enough";
+}
+
 TEST(ReverseProbes, PlanesOutOfServiceAreLeftOut) {
   Listener l(probing());
   l.run(microseconds(100));

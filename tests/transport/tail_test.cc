@@ -2,6 +2,8 @@
 // Nothing hangs: tails, lost Transport ACKs, closed windows (D14; I3).
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "solo.h"
 
 namespace mrc::transport::test {
@@ -290,6 +292,40 @@ TEST(Tail, RepeatsOfAnOldTailTakeTurnsOfPlanes) {
     }
   }
   for (std::size_t i = 1; i < ports.size(); ++i) EXPECT_NE(ports[i], ports[i - 1]);
+}
+
+// What was proven before the silence may be what has died: without news the other EVs are asked.
+TEST(Tail, TheNextProbesGoOverOtherEvs) {
+  for (const std::size_t planes : {1U, 2U}) {
+    SCOPED_TRACE(planes);
+    PairConfig config = config_1k();
+    config.planes = planes;
+    config.evs = 4 * planes;
+    Sender s(config);
+    s.post(1024);
+    s.send();
+    std::vector<ControlDesc> probes;
+    while (probes.size() < 4 * planes) {
+      s.now = s.qp.wake().deadline;
+      s.tick();
+      for (const ControlDesc& probe : s.control()) probes.push_back(probe);
+    }
+    std::set<path::EvIndex> evs;
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      evs.insert(probes[i].ev);
+      EXPECT_EQ(probes[i].port, probes[i % planes].port) << "planes in turn";
+    }
+    EXPECT_EQ(evs.size(), 4 * planes) << "all EVs have been asked";
+    s.answer(probes.back(), s.first);
+    const path::EvIndex proven = probes.back().ev;
+    s.post(1024);
+    s.send();
+    s.now = s.qp.wake().deadline;
+    s.tick();
+    const auto next = s.control();
+    ASSERT_FALSE(next.empty());
+    EXPECT_EQ(next[0].ev, proven) << "news: the one most recently proven is the best again";
+  }
 }
 
 // A probe is answered once; a second answer is a plain SACK that judges nobody.
