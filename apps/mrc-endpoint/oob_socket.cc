@@ -86,17 +86,37 @@ void no_delay(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+std::string name_of(const sockaddr_storage& s) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  if (s.ss_family == AF_INET6) {
+    sockaddr_in6 a;
+    std::memcpy(&a, &s, sizeof(a));
+    inet_ntop(AF_INET6, &a.sin6_addr, text, sizeof(text));
+    return fmt::format("[{}]:{}", text, ntohs(a.sin6_port));
+  }
+  sockaddr_in a;
+  std::memcpy(&a, &s, sizeof(a));
+  inet_ntop(AF_INET, &a.sin_addr, text, sizeof(text));
+  return fmt::format("{}:{}", text, ntohs(a.sin_port));
+}
+
 }  // namespace
+
+OobSocket::OobSocket(int fd, std::string peer_name) : fd_(fd), peer_name_(std::move(peer_name)) {}
 
 OobSocket::~OobSocket() {
   if (fd_ >= 0) ::close(fd_);
 }
 OobSocket::OobSocket(OobSocket&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), unsent_(std::move(other.unsent_)), error_(std::move(other.error_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      unsent_(std::move(other.unsent_)),
+      error_(std::move(other.error_)),
+      peer_name_(std::move(other.peer_name_)) {}
 OobSocket& OobSocket::operator=(OobSocket&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(unsent_, other.unsent_);
   std::swap(error_, other.error_);
+  std::swap(peer_name_, other.peer_name_);
   return *this;
 }
 
@@ -111,7 +131,7 @@ Result<OobSocket> OobSocket::connect(const std::string& address, std::uint16_t p
     const int fd = connect_once(*a, earlier(Time{left}, Time{1'000'000'000}) - Time{0});
     if (fd >= 0) {
       no_delay(fd);
-      return OobSocket(fd);
+      return OobSocket(fd, name_of(a->storage));
     }
     error = errno;
     if (stop != nullptr && *stop != 0) return Error{"interrupted before a connection stood"};
@@ -171,23 +191,6 @@ void OobSocket::flush(Duration timeout) {
   if (fd_ >= 0) ::shutdown(fd_, SHUT_WR);
 }
 
-std::string OobSocket::peer_name() const {
-  sockaddr_storage s{};
-  socklen_t size = sizeof(s);
-  if (fd_ < 0 || ::getpeername(fd_, reinterpret_cast<sockaddr*>(&s), &size) != 0) return "?";
-  char text[INET6_ADDRSTRLEN] = "?";
-  if (s.ss_family == AF_INET6) {
-    sockaddr_in6 a;
-    std::memcpy(&a, &s, sizeof(a));
-    inet_ntop(AF_INET6, &a.sin6_addr, text, sizeof(text));
-    return fmt::format("[{}]:{}", text, ntohs(a.sin6_port));
-  }
-  sockaddr_in a;
-  std::memcpy(&a, &s, sizeof(a));
-  inet_ntop(AF_INET, &a.sin_addr, text, sizeof(text));
-  return fmt::format("{}:{}", text, ntohs(a.sin_port));
-}
-
 OobListener::OobListener(OobListener&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
 OobListener& OobListener::operator=(OobListener&& other) noexcept {
@@ -221,9 +224,13 @@ Result<OobListener> OobListener::listen(const std::string& address, std::uint16_
 
 OobSocket OobListener::accept(Duration timeout) {
   if (wait_for(fd_, POLLIN, timeout) <= 0) return {};
-  const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd >= 0) no_delay(fd);
-  return OobSocket(fd);
+  Address peer;
+  peer.size = sizeof(peer.storage);
+  const int fd =
+      ::accept4(fd_, reinterpret_cast<sockaddr*>(&peer.storage), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) return {};
+  no_delay(fd);
+  return {fd, name_of(peer.storage)};
 }
 
 }  // namespace mrc::endpoint

@@ -16,7 +16,7 @@ namespace mrc::endpoint {
 class OobSocket {
  public:
   OobSocket() = default;
-  explicit OobSocket(int fd) : fd_(fd) {}
+  OobSocket(int fd, std::string peer_name);
   ~OobSocket();
   OobSocket(OobSocket&& other) noexcept;
   OobSocket& operator=(OobSocket&& other) noexcept;
@@ -38,7 +38,7 @@ class OobSocket {
   /// Writes the rest of the queue, waiting up to `timeout`, and ends our direction of the stream.
   void flush(Duration timeout);
   [[nodiscard]] const std::string& error() const { return error_; }
-  [[nodiscard]] std::string peer_name() const;
+  [[nodiscard]] const std::string& peer_name() const { return peer_name_; }
 
  private:
   bool write_some();
@@ -46,6 +46,7 @@ class OobSocket {
   int fd_ = -1;
   std::string unsent_;
   std::string error_;
+  std::string peer_name_ = "?";  ///< from the beginning: one that its peer has reset cannot be asked any more
 };
 
 /// A listening socket.
