@@ -6,6 +6,8 @@
 namespace mrc::report {
 namespace {
 
+constexpr std::uint64_t kManyDuplicates = 10;
+
 std::string phase_name(const PhaseResult& p) {
   return fmt::format("{} size {} B", p.workload, p.size_bytes);
 }
@@ -83,6 +85,17 @@ std::vector<std::string> find_warnings(const std::vector<PhaseResult>& phases) {
           "late. A core has more to do than it can (both ends on one CPU? see --lcores and tools/doctor), or "
           "qp.base_rtt_us is below the network's round trip",
           phase_name(p), rtx, spurious));
+    }
+    // The receiver's view of the same, from one in a hundred on.
+    const std::uint64_t writes = value_of(p.transport, "rx_write");
+    const std::uint64_t again = value_of(p.transport, "rx_duplicate");
+    if (again >= kManyDuplicates && again * 100 >= writes) {
+      out.push_back(fmt::format(
+          "{}: {} of {} Writes received had arrived before: the peer sent again what was not lost, because "
+          "acknowledgements from here came late. A core has more to do than it can (both ends on one CPU? "
+          "see "
+          "--lcores and tools/doctor), or the peer's qp.base_rtt_us is below the network's round trip",
+          phase_name(p), again, writes));
     }
     for (const PlaneResult& x : p.planes) {
       if (x.rx_missed_pkts + x.rx_no_mbuf_pkts != 0) {

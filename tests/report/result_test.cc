@@ -153,6 +153,18 @@ TEST(Result, WarnsOfOverload) {
             std::string::npos);
 }
 
+TEST(Result, WarnsAReceiverWhosePeerSendsForNothing) {
+  RunResult run = good_run();
+  run.phases[0].transport = {{"rx_write", 2000}, {"rx_duplicate", 19}};
+  EXPECT_TRUE(find_warnings(run.phases).empty()) << "fewer than one in a hundred";
+  run.phases[0].transport = {{"rx_write", 100}, {"rx_duplicate", 9}};
+  EXPECT_TRUE(find_warnings(run.phases).empty()) << "a handful";
+  run.phases[0].transport = {{"rx_write", 2000}, {"rx_duplicate", 20}};
+  ASSERT_EQ(find_warnings(run.phases).size(), 1U);
+  EXPECT_NE(find_warnings(run.phases)[0].find("20 of 2000 Writes received had arrived before"),
+            std::string::npos);
+}
+
 TEST(Result, PortsThatLosePacketsAreTold) {
   RunResult run = good_run();
   run.phases[0].planes[0].rx_missed_pkts = 7;
