@@ -33,7 +33,8 @@ nic::NicConfig base_nic_config(const EndpointConfig& c, bool yield) {
   n.max_qps_per_worker = config::kMaxQps;
   n.max_pmtu = c.qp.attr.path_mtu;
   n.udp_port = c.net.udp_port;
-  const std::uint16_t alternate = c.net.udp_port == 4971 ? 4791 : 4971;  // C1
+  const std::uint16_t alternate =
+      c.net.udp_port == wire::kUdpPortPrinted ? wire::kUdpPortRoce : wire::kUdpPortPrinted;  // C1
   n.accept_udp_ports = {c.net.udp_port, c.net.accept_alternate_port ? alternate : c.net.udp_port};
   n.dscp = {c.dscp.no_trim, c.dscp.trimmable,       c.dscp.trimmable_retx,
             c.dscp.trimmed, c.dscp.trimmed_lasthop, c.dscp.control};

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cc/qpcc.h"
 #include "json_fields.h"
+#include "transport/qp_attr.h"
 
 namespace mrc::simapp {
 
@@ -23,7 +24,7 @@ struct CcConfig {
   cc::NsccState state;  ///< to start from
   std::int64_t inflight = 0;
   cc::SendTest send_test = cc::SendTest::kMrc;
-  std::uint32_t ack_gen_trigger_bytes = 16384;
+  std::uint32_t ack_gen_trigger_bytes = transport::QpPolicy().sack_gen_threshold;
   Time start;
 };
 

@@ -8,11 +8,10 @@
 
 namespace mrc {
 
-inline constexpr std::size_t kMaxPlanes = 16;                        ///< planes (= ports) of one endpoint
-inline constexpr std::size_t kMaxEvs = 4096;                         ///< entries of one EV profile
-inline constexpr std::uint32_t kPsnsPerMprUnit = 128;                ///< MPR counts in blocks of 128 PSNs
-inline constexpr std::uint32_t kMaxMprPkts = 255 * kPsnsPerMprUnit;  ///< < 2^15: offsets fit s16 (D2)
-inline constexpr std::uint32_t kMaxMessageBytes = 1U << 31;          ///< IBTA message limit
+inline constexpr std::size_t kMaxPlanes = 16;                ///< planes (= ports) of one endpoint
+inline constexpr std::size_t kMaxEvs = 4096;                 ///< entries of one EV profile
+inline constexpr std::uint32_t kPsnsPerMprUnit = 128;        ///< MPR counts in blocks of 128 PSNs
+inline constexpr std::uint32_t kMaxMessageBytes = 1U << 31;  ///< IBTA message limit
 inline constexpr std::uint32_t kMaxPmtu = 4096;
 inline constexpr std::uint32_t kMinPmtu = 256;
 

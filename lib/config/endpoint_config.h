@@ -16,6 +16,7 @@
 #include "cc/qpcc.h"
 #include "path/ev_table.h"
 #include "transport/qp.h"
+#include "wire/dscp.h"
 
 namespace mrc::config {
 
@@ -48,7 +49,7 @@ struct PlaneConfig {
 };
 
 struct NetConfig {
-  std::uint16_t udp_port = 4791;  // C1
+  std::uint16_t udp_port = wire::kUdpPortRoce;  // C1
   bool accept_alternate_port = true;
   std::uint8_t hop_limit = 64;
   IcrcPolicy icrc = IcrcPolicy::kVerify;
@@ -56,12 +57,12 @@ struct NetConfig {
 
 /// Numbers of the DSCP classes (MRC 7.3; they are configuration, not protocol).
 struct DscpConfig {
-  std::uint8_t no_trim = 0;
-  std::uint8_t trimmable = 4;
-  std::uint8_t trimmable_retx = 8;
-  std::uint8_t trimmed = 12;
-  std::uint8_t trimmed_lasthop = 16;
-  std::uint8_t control = 46;
+  std::uint8_t no_trim = wire::DscpMap::kDefault[0];
+  std::uint8_t trimmable = wire::DscpMap::kDefault[1];
+  std::uint8_t trimmable_retx = wire::DscpMap::kDefault[2];
+  std::uint8_t trimmed = wire::DscpMap::kDefault[3];
+  std::uint8_t trimmed_lasthop = wire::DscpMap::kDefault[4];
+  std::uint8_t control = wire::DscpMap::kDefault[5];
 };
 
 /// A field of a GENERATED or EXPLICIT profile (5.3).

@@ -72,10 +72,11 @@ struct NicConfig {
   std::uint32_t max_regions = 1024;
   std::uint16_t max_pmtu = 4096;  ///< largest path MTU a QP may use; sizes the payload mbufs
 
-  std::uint16_t udp_port = 4791;                              ///< destination port we send to (C1)
-  std::array<std::uint16_t, 2> accept_udp_ports{4791, 4971};  ///< ports we answer to (C1); equal for one
-  wire::DscpMap::Numbers dscp = wire::DscpMap::kDefault;      ///< the network's numbers (C22)
-  std::uint16_t pkey = 0xFFFF;                                ///< C4
+  std::uint16_t udp_port = wire::kUdpPortRoce;  ///< destination port we send to (C1)
+  std::array<std::uint16_t, 2> accept_udp_ports{
+      wire::kUdpPortRoce, wire::kUdpPortPrinted};         ///< ports we answer to (C1); equal for one
+  wire::DscpMap::Numbers dscp = wire::DscpMap::kDefault;  ///< the network's numbers (C22)
+  std::uint16_t pkey = wire::kDefaultPkey;                ///< C4
   IcrcMode icrc = IcrcMode::kVerify;
   path::EvOrder ev_order = path::EvOrder::kB;  ///< C7: placement and reflection
   std::uint8_t hop_limit = 64;

@@ -11,8 +11,7 @@ namespace {
 // SRv6 EVs are consumed on the way, so what the responder can reflect is sender-private (C36). We put the EV
 // index there: the low bits of a source port in the dynamic range, and the flow label, so that ECMP hashing
 // of the inner or outer header still varies with the EV.
-constexpr std::uint16_t kSrv6SportBase = 0xC000;
-static_assert(kSrv6SportBase + kMaxEvs <= 0x10000);
+static_assert(kMaxEvs <= wire::kDynamicPorts);
 
 std::uint16_t half_at(const EvValue& value, std::size_t byte) {
   return static_cast<std::uint16_t>((value[byte] << 8) | value[byte + 1]);
@@ -35,7 +34,7 @@ EvEntry entry_of(EvFormat format, EvOrder order, bool ipv6, const EvValue& value
     }
     case EvFormat::kSrv6:
     case EvFormat::kSrv6Srh:
-      e.udp_sport = static_cast<std::uint16_t>(kSrv6SportBase + index);
+      e.udp_sport = static_cast<std::uint16_t>(wire::kFirstDynamicPort + index);
       e.flow_label = static_cast<std::uint16_t>(index);
       break;
   }

@@ -65,14 +65,12 @@ Result<Entries> auto_entries(const EvProfile& p) {
   // Distinct source ports of the dynamic range (as RoCEv2 senders use), so that a reflected entropy names one
   // EV, over IPv4 too.
   Rng rng(p.seed);
-  constexpr std::uint32_t kBase = 0xC000;
-  constexpr std::uint32_t kRange = 0x4000;
-  static_assert(kMaxEvs <= kRange);
-  std::vector<std::uint16_t> sports(kRange);
-  std::iota(sports.begin(), sports.end(), static_cast<std::uint16_t>(kBase));
+  static_assert(kMaxEvs <= wire::kDynamicPorts);
+  std::vector<std::uint16_t> sports(wire::kDynamicPorts);
+  std::iota(sports.begin(), sports.end(), wire::kFirstDynamicPort);
   Entries out;
   for (std::size_t i = 0; i < p.ev_count; ++i) {
-    std::swap(sports[i], sports[i + rng.below(kRange - i)]);
+    std::swap(sports[i], sports[i + rng.below(wire::kDynamicPorts - i)]);
     // A UDP EV is the source port, left-aligned: as order B has it.
     const bool stev = p.format == EvFormat::kStev;
     const auto label = static_cast<std::uint16_t>(stev ? rng.next() : 0);

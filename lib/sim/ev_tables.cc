@@ -7,6 +7,7 @@
 
 #include "fabric/usid.h"
 #include "sim/network.h"
+#include "wire/types.h"
 
 namespace mrc::sim {
 
@@ -73,7 +74,8 @@ Result<path::EvValue> EvTables::value_of(const fabric::Topology& topology, fabri
   path::EvValue value{};
   const std::uint32_t uplinks = n.t1 * n.parallel;
   const std::uint32_t word =  // a structured EV names an uplink of the T0 and one of the T1
-      p.format == path::EvFormat::kUdp ? (0xC000 + ev) << 16 : (way / uplinks) << 8 | (way % uplinks);
+      p.format == path::EvFormat::kUdp ? (wire::kFirstDynamicPort + ev) << 16
+                                       : (way / uplinks) << 8 | (way % uplinks);
   store(value, 0, word, 4);
   return value;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "wire/types.h"
 
 namespace mrc::sim {
 namespace {
@@ -42,8 +43,8 @@ Result<QpId> RcSimulation::connect(HostId a, HostId b, const RcSetup& setup) {
   if (setup.config.dcqcn)
     if (auto ok = setup.config.dcqcn->check(); !ok) return ok.error();
   const Duration cnp = setup.config.dcqcn ? setup.config.dcqcn->cnp_interval : DcqcnParams{}.cnp_interval;
-  // The dynamic ports of RoCE: 0xC000 and up.
-  const auto sport = setup.sport.value_or(static_cast<std::uint16_t>(0xC000U | (hash & 0x3FFFU)));
+  const auto sport =
+      setup.sport.value_or(static_cast<std::uint16_t>(wire::kFirstDynamicPort + hash % wire::kDynamicPorts));
   qps_.push_back({RcSender(setup.config, now_), RcReceiver(cnp), a, b, plane, sport,
                   static_cast<std::uint32_t>(hash >> 16), Time::never(), false, false});
   return id;

@@ -17,9 +17,9 @@ namespace mrc::wire {
 /// What the receiver accepts. Immutable while in use; any thread reads.
 struct DecodeOptions {
   DscpMap dscp;
-  EntropyOrder order = EntropyOrder::kB;                  ///< C7, as our own EVs are placed
-  std::array<std::uint16_t, 2> udp_ports = {4791, 4971};  ///< C1: both; set equal for one
-  std::uint16_t pkey = 0xFFFF;                            ///< the partition we are in (C4)
+  EntropyOrder order = EntropyOrder::kB;  ///< C7, as our own EVs are placed
+  std::array<std::uint16_t, 2> udp_ports = {kUdpPortRoce, kUdpPortPrinted};  ///< C1: both; set equal for one
+  std::uint16_t pkey = kDefaultPkey;                                         ///< the partition we are in (C4)
   bool check_pkey = true;
   bool verify_ip_checksum = true;  ///< off when the port has done it
 };

@@ -36,7 +36,7 @@ struct PathAddress {
   IpAddress outer_src_ip;      ///< host's address on the plane; the outer destination is the EV
   std::uint8_t hop_limit = 64;
   std::uint16_t udp_dport = kUdpPortRoce;
-  std::uint16_t pkey = 0xFFFF;  ///< C4
+  std::uint16_t pkey = kDefaultPkey;
 
   [[nodiscard]] bool ipv6() const { return src_ip.v6; }
 };
@@ -116,7 +116,7 @@ class HeaderTemplate {
 
   alignas(64) std::array<std::uint8_t, kScratchBytes> bytes_{};  ///< prefix, right-justified
   std::uint32_t ipv4_sum_ = 0;  ///< of the constant header words, for the checksum
-  std::uint16_t pkey_ = 0xFFFF;
+  std::uint16_t pkey_ = kDefaultPkey;
   std::uint8_t prefix_bytes_ = 0;
   std::uint8_t copy_bytes_ = 0;  ///< prefix rounded up to 64, 96 or 144
   bool ipv6_ = false;

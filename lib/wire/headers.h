@@ -25,8 +25,6 @@ inline constexpr std::uint8_t kProtoUdp = 17;
 inline constexpr std::uint8_t kProtoIpv6 = 41;
 inline constexpr std::uint8_t kProtoRouting = 43;
 inline constexpr std::uint8_t kProtoFragment = 44;
-inline constexpr std::uint16_t kUdpPortRoce = 4791;
-inline constexpr std::uint16_t kUdpPortPrinted = 4971;  ///< C1: as MRC 7.5.5.2 prints it
 
 struct EthernetHeader {
   std::uint8_t dst[6];

@@ -12,6 +12,13 @@
 
 namespace mrc::wire {
 
+inline constexpr std::uint16_t kUdpPortRoce = 4791;
+inline constexpr std::uint16_t kUdpPortPrinted = 4971;  ///< C1: as MRC 7.5.5.2 prints it
+/// Source ports of RoCEv2 are dynamic ones (RFC 6335).
+inline constexpr std::uint16_t kFirstDynamicPort = 0xC000;
+inline constexpr std::uint32_t kDynamicPorts = 0x10000 - kFirstDynamicPort;
+inline constexpr std::uint16_t kDefaultPkey = 0xFFFF;  ///< C4: full member of the default partition
+
 /// BTH opcodes of MRC (section 1.1). Anything else is DropReason::kOpcode.
 enum class Opcode : std::uint8_t {
   kWriteFirst = 0xC6,
