@@ -37,10 +37,10 @@ Session::Session(ExchangeRole role, const config::EndpointConfig& config, End& e
 void Session::step(Time now) {
   exchange_->on_time(now);
   while (auto m = exchange_->next()) {
-    // Run may send its report and its next phase in one piece: what the report makes possible comes first.
-    if (phase_ != nullptr && std::holds_alternative<PhaseStart>(*m)) pump_phase(now);
     if (over()) return;
     on_message(*m, now);
+    // Run's report, its next phase and its bye may come in one piece: what the report ends, ends with it.
+    if (phase_ != nullptr && phase_->finished()) finish_phase(now);
   }
   if (over()) return;
   if (is_run() && exchange_->state() == Exchange::State::kOffer && qps_ == nullptr) make_offer();

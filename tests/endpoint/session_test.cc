@@ -196,6 +196,16 @@ TEST(Session, AReportAndTheNextPhaseMayComeInOnePiece) {
   }
 }
 
+TEST(Session, AReportAndTheByeMayComeInOnePiece) {
+  for (const auto kind : {config::WorkloadKind::kWriteBw, config::WorkloadKind::kWriteLat}) {
+    Loop loop(workload(kind, 4096, 50));
+    loop.serve_steps_every = 300;
+    loop.run();
+    expect_clean(loop, 50, 4096);
+    for (const auto& results : loop.results) EXPECT_FALSE(results.at(0).interrupted);
+  }
+}
+
 TEST(Session, VerificationIsOffAtBothEndsOrAtNone) {
   for (const std::size_t who : {0U, 1U}) {
     Loop loop(workload(config::WorkloadKind::kWriteBw, 3000, 100));
