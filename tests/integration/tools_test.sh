@@ -66,6 +66,14 @@ expect 'setup status refuses an argument' 1 'status takes no argument' "$setup" 
 expect 'setup --help' 0 'tools/setup undo' "$setup" --help
 expect 'setup --for test --help does nothing else' 0 'tools/setup undo' "$setup" --for test --help
 
+# Every option that the demo's help lists reaches it: the script knows them all.
+demo_main=$top/apps/mrc-endpoint/demo_main.cc
+while read -r option; do
+  grep -q -e "$option\*" "$top/tools/demo" || {
+    echo "FAILED: tools/demo does not pass $option on"
+    failed=1
+  }
+done < <(grep -o 'add_option("--[a-z-]*"' "$demo_main" | cut -d'"' -f2)
 # Help is help: quickly, without installing, building or checking anything.
 for tool in lint count-tests test demo spec-coverage; do
   expect "$tool --help" 0 "^.*(tools/)?$tool" timeout 20 "$top/tools/$tool" --help
