@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a person sees while it runs: start-up lines, a progress line that overwrites itself on a terminal,
-// plain lines elsewhere; and the signals that end a run.
+// plain lines elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,5 @@ class Console {
   std::uint64_t last_messages_ = 0;
   std::string last_phase_;
 };
-
-/// Catches SIGINT and SIGTERM: the first asks to stop, the second ends the process at once. SIGPIPE is
-/// ignored.
-void catch_signals();
-/// The process ends with `code` after `seconds` at the latest, whatever the clean-up that follows is waiting
-/// for: a driver that closes a virtio-user port waits for its vhost peer, and that one may be stopped.
-void exit_within(unsigned seconds, int code);
-/// Number of signals so far.
-const volatile int& signals_seen();
 
 }  // namespace mrc::endpoint

@@ -46,7 +46,10 @@ class Traffic {
     return send_.may_post() ? post() : Result<void>{};
   }
 
+  /// No more posts; what is posted is still completed and checked.
+  void stop() { send_.stop(); }
   [[nodiscard]] bool done() const { return send_.done() && receive_.idle(); }
+  [[nodiscard]] std::uint64_t posted_bytes() const { return send_.posted() * kMessageBytes; }
   [[nodiscard]] const ReceiveFlow& received() const { return receive_; }
   [[nodiscard]] const report::Histogram& latency() const { return latency_; }
   [[nodiscard]] double progress() const {
@@ -162,11 +165,18 @@ class Director {
   bool revived_ = false;
 };
 
-Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director, LiveSampler* samples) {
+/// True: it was interrupted.
+Result<bool> move_all(DemoWorld& world, Traffic& traffic, Director& director, const DemoOptions& o,
+                      LiveSampler* samples) {
+  bool interrupted = false;
   double last_progress = -1;
   Time moved_at = world.now();
   while (!traffic.done()) {
-    if (auto r = traffic.step(); !r) return r;
+    if (!interrupted && o.stop && o.stop(traffic.progress())) {
+      interrupted = true;
+      traffic.stop();
+    }
+    if (auto r = traffic.step(); !r) return r.error();
     world.poll();
     const Time now = world.now();
     director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), *world.worker(1).qp(world.qpn(1)),
@@ -180,7 +190,7 @@ Result<void> move_all(DemoWorld& world, Traffic& traffic, Director& director, Li
       return Error{fmt::format("no message was completed for {} s", kNoProgress.ns / 1'000'000'000)};
     }
   }
-  return {};
+  return interrupted;
 }
 
 }  // namespace
@@ -218,7 +228,10 @@ Result<DemoReport> run_demo(const DemoOptions& o) {
     r.samples->begin(source_of(world, o), world.now());
   }
   const Time start = world.now();
-  if (auto moved = move_all(world, traffic, director, r.samples.get()); !moved) return moved.error();
+  auto interrupted = move_all(world, traffic, director, o, r.samples.get());
+  if (!interrupted) return interrupted.error();
+  r.interrupted = *interrupted;
+  r.bytes_posted = traffic.posted_bytes();
   r.seconds = static_cast<double>((world.now() - start).ns) * 1e-9;
   r.bytes_verified = traffic.received().bytes_checked();
   r.messages_bad = traffic.received().bad();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct DemoOptions {
   /// Test hook: the dead path comes up again right after it was taken down, so nothing can be detected.
   bool spare_path = false;
   bool sample = false;  ///< keep samples for an HTML report
+  /// True: post no more, check what was posted, and tell what ran. Asked once a round; empty: never.
+  std::function<bool(double progress)> stop;
 };
 
 /// One requirement and what was measured.
@@ -42,11 +45,16 @@ struct DemoCheck {
   std::string what;
   std::string found;
   bool ok = false;
+  bool judged = true;  ///< false: the run was interrupted before it could be told
 };
+/// "ok", "MISS", or "--" when it was not judged.
+const char* mark_of(const DemoCheck& check);
 
 struct DemoReport {
   DemoOptions options;
+  bool interrupted = false;
   double seconds = 0;
+  std::uint64_t bytes_posted = 0;  ///< by messages of 1 MiB
   std::uint64_t bytes_verified = 0;
   std::uint64_t messages_bad = 0;
   std::string first_bad;
@@ -70,6 +78,7 @@ struct DemoReport {
   std::vector<DemoCheck> checks;
   std::shared_ptr<LiveSampler> samples;  ///< with DemoOptions::sample
 
+  /// Something was checked, and all that was judged is right.
   [[nodiscard]] bool pass() const;
 };
 
@@ -77,7 +86,7 @@ struct DemoReport {
 Result<void> check_options(const DemoOptions& options);
 
 /// Runs it; EAL is up, the options are checked. Errors: set-up, a QP that failed, no progress for ten
-/// seconds. Everything else is in the checks.
+/// seconds. Everything else is in the checks; an interrupted run is judged by what of it ran.
 Result<DemoReport> run_demo(const DemoOptions& options);
 
 /// For people.

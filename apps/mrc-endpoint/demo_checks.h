@@ -11,4 +11,7 @@ namespace mrc::endpoint {
 /// itself measured is in the report already.
 Result<void> measure(DemoWorld& world, DemoReport& report);
 
+/// What must hold, by the figures of `report` alone. `balanced`: no packet and no mbuf is missing.
+std::vector<DemoCheck> judge(const DemoReport& report, bool balanced);
+
 }  // namespace mrc::endpoint

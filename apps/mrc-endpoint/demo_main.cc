@@ -15,6 +15,7 @@
 #include "program_name.h"
 #include "report/atomic_file.h"
 #include "report/say.h"
+#include "signals.h"
 
 namespace mrc::endpoint {
 
@@ -137,9 +138,10 @@ std::string to_text(const DemoReport& r) {
       giga(r.rates.l2_bps), giga(r.rates.l1_bps));
   out += cc_text(r);
   for (const DemoCheck& c : r.checks) {
-    out += fmt::format("{} {}\n       {}\n", c.ok ? "[ ok ]" : "[MISS]", c.what, c.found);
+    out += fmt::format("[{:^4}] {}\n       {}\n", mark_of(c), c.what, c.found);
   }
-  out += r.pass() ? "demo: pass\n" : "demo: FAIL\n";
+  const char* const what_ran = r.interrupted ? " (interrupted; [ -- ] was not judged)" : "";
+  out += fmt::format("demo: {}{}\n", r.pass() ? "pass" : "FAIL", what_ran);
   return out;
 }
 
@@ -147,6 +149,7 @@ std::string to_json(const DemoReport& r) {
   nlohmann::ordered_json j;
   j["schema"] = "softmrc.demo/1";
   j["pass"] = r.pass();
+  j["interrupted"] = r.interrupted;
   j["seed"] = r.options.seed;
   j["seconds"] = r.seconds;
   j["bytes_verified"] = r.bytes_verified;
@@ -174,7 +177,7 @@ std::string to_json(const DemoReport& r) {
                      {"longest_absence_ns", r.longest_absence.ns},
                      {"absent_ns", r.absent.ns}};
   for (const DemoCheck& c : r.checks)
-    j["checks"].push_back({{"what", c.what}, {"found", c.found}, {"ok", c.ok}});
+    j["checks"].push_back({{"what", c.what}, {"found", c.found}, {"ok", c.ok}, {"judged", c.judged}});
   return j.dump(2) + "\n";
 }
 
@@ -187,6 +190,8 @@ ExitCode demo_main(const std::vector<std::string>& args) {
       return fail(fmt::format("{} {}", option, r.error().message), ExitCode::kUsage);
   }
   if (const Result<void> r = check_options(a.demo); !r) return fail(r.error().message, ExitCode::kUsage);
+  catch_signals();
+  a.demo.stop = [](double /*progress*/) { return signals_seen() != 0; };
   ethdev::EalConfig ec;
   ec.program = "mrc-endpoint";
   auto eal = ethdev::Eal::init(ec);

@@ -24,6 +24,7 @@
 #include "run_page.h"
 #include "session.h"
 #include "setup_watch.h"
+#include "signals.h"
 
 namespace mrc::endpoint {
 namespace {
