@@ -261,7 +261,8 @@ std::string explain_eal_failure(const std::string& output, const std::string& er
     std::string_view sign;
     std::string_view explanation;
   };
-  // Signs first that name the cause most closely: EAL often prints several lines.
+  // Signs first that name the cause most closely: EAL often prints several lines, and its lack of memory is
+  // one "for hugepages" whatever pages it was to take.
   static constexpr Known kKnown[] = {
       {"unrecognized option", "an EAL argument is unknown; `dpdk-testpmd --help` lists them"},
       {"invalid option", "an EAL argument is unknown; `dpdk-testpmd --help` lists them"},
@@ -274,6 +275,8 @@ std::string explain_eal_failure(const std::string& output, const std::string& er
       {"Cannot create lock on", "another process runs with the same --file-prefix; choose another"},
       {"no mounted hugetlbfs",
        "hugepages are reserved but no hugetlbfs is mounted; add --in-memory to the EAL arguments"},
+      {"Cannot allocate memory",
+       "the system gives no more memory; -m takes less, `ulimit -v` tells a limit, `free -m` what is there"},
       {"hugepage",
        "too few hugepages; use --no-huge -m 256, or reserve: echo 512 > "
        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"},

@@ -208,6 +208,18 @@ TEST(EalArgs, TheBannerIsNoCause) {
   EXPECT_NE(explain_eal_failure(banner, "No such device").find("No such device"), std::string::npos);
 }
 
+// EAL calls its memory hugepage memory whatever the pages are.
+TEST(EalArgs, WantOfMemoryIsNoWantOfHugepages) {
+  const std::string limited = explain_eal_failure(
+      "EAL: Cannot get a virtual area: Cannot allocate memory\n"
+      "EAL: Cannot reserve memory for hugepages\nEAL: FATAL: Cannot init memory\n",
+      "x");
+  EXPECT_NE(limited.find("ulimit -v"), std::string::npos) << limited;
+  EXPECT_EQ(limited.find("--no-huge"), std::string::npos) << limited;
+  const std::string pages = explain_eal_failure("EAL: Not enough free hugepages\n", "x");
+  EXPECT_NE(pages.find("too few hugepages"), std::string::npos) << pages;
+}
+
 TEST(MachineFacts, CpuListsGoBothWays) {
   EXPECT_EQ(parse_cpu_list("0-2,5"), (std::vector<unsigned>{0, 1, 2, 5}));
   EXPECT_EQ(format_cpu_list({0, 1, 2, 5, 7, 8}), "0-2,5,7-8");
