@@ -97,6 +97,21 @@ Result<std::vector<PlaneMtu>> kernel_mtus(const EndpointConfig& c) {
   return out;
 }
 
+Result<void> check_kernel_planes(const EndpointConfig& c, Ends ends) {
+  if (const auto mtus = kernel_mtus(c); !mtus) return mtus.error();
+  for (unsigned i = 0; i < c.planes.size(); ++i) {
+    if (kernel_iface(c, i).empty()) continue;
+    Result<void> ready;
+    if (const auto vdev = vdev_of(c, ends, i); !vdev) {
+      ready = vdev.error();
+    } else {
+      ready = ethdev::prepare_vdev(*vdev);
+    }
+    if (!ready) return Error{fmt::format("plane {}: {}", i, ready.error().message)};
+  }
+  return {};
+}
+
 Result<std::uint16_t> choose_path_mtu(const EndpointConfig& c, const std::vector<PlaneMtu>& planes) {
   const auto smallest =
       std::min_element(planes.begin(), planes.end(),

@@ -36,6 +36,10 @@ struct PlaneMtu {
 /// Of those planes that are kernel interfaces, the limit of their driver included. Errors: no such interface.
 [[nodiscard]] Result<std::vector<PlaneMtu>> kernel_mtus(const config::EndpointConfig& config);
 
+/// Whether the kernel interfaces below the planes are there, and may be opened by us, as far as can be told
+/// without DPDK. Errors: the plane, what is wrong, the command that mends it.
+[[nodiscard]] Result<void> check_kernel_planes(const config::EndpointConfig& config, Ends ends);
+
 /// qp.mtu, or for `auto` the largest path MTU that all planes carry. Errors: a plane does not carry it; says
 /// which, what it has, what is needed, and both ways to mend it.
 [[nodiscard]] Result<std::uint16_t> choose_path_mtu(const config::EndpointConfig& config,

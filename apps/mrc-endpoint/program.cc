@@ -19,6 +19,7 @@
 #include "nic/clock.h"
 #include "oob_socket.h"
 #include "outcome.h"
+#include "plane_devices.h"
 #include "report/atomic_file.h"
 #include "report/say.h"
 #include "run_page.h"
@@ -403,6 +404,10 @@ std::optional<Failure> Program::start() {
   // A server's devices must exist before its peer connects to them; a client starts its own after the
   // connection.
   if (options_.command == Command::kRun) {
+    // An interface that is not here has nothing to do with the peer: it is said before that one is waited
+    // for.
+    if (const Result<void> r = check_kernel_planes(options_.config, Ends::kRun); !r)
+      return Failure{ExitCode::kUsage, r.error().message};
     failure = connect();
     return failure ? failure : build_while_greeting();
   }

@@ -96,6 +96,14 @@ def what_needs_rights_says_so():
                        (["--profile", "pcap", "--device", "/nonexistent.pcap,/tmp/x"], "does not exist")):
         text = Program(program, "serve", *args, "--port", 0).finish(2, 30)
         check(said in text and text.count("\n") == 1 and not STACK.search(text), text)
+    # `run` says so before it waits for a peer: nobody listens on port 1.
+    begin = time.monotonic()
+    text = lib.run(2, program, "run", "--profile", "af_packet", "--device", "nosuch0", "--connect", "127.0.0.1", "--port", 1)
+    check("interface nosuch0: No such device" in text and "connection" not in text, text)
+    if prefix:
+        text = Program(*prefix, copy, "run", "--profile", "af_packet", "--device", "lo", "--connect", "127.0.0.1", "--port", 1).finish(2, 30)
+        check("CAP_NET_RAW" in text and "connection" not in text, text)
+    check(time.monotonic() - begin < 8, "it waited for the peer all the same")
     print("ok: what lacks rights, devices or files says so in one line, code 2")
 
 
