@@ -94,7 +94,8 @@ Result<bool> measure_all(const Options& o, const ring::RingPair& rings, nlohmann
     if (!o.two_cores || !o.wants(s)) continue;
     auto two = measure_on_two_cores(s, rings, o);
     if (!two) return two.error();
-    out["two_cores"].push_back(*two);
+    good = good && two->good;
+    out["two_cores"].push_back(two->json);
   }
   return good;
 }

@@ -2,18 +2,12 @@
 // Both ends on the calling thread's core, in turn with the limit.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "base/result.h"
 #include "endpoint_bench/scenario.h"
+#include "endpoint_bench/verdict.h"
 #include "ring/ring_pair.h"
 
 namespace mrc::perf {
-
-struct Verdict {
-  nlohmann::json json;
-  bool good = true;
-};
 
 /// Measures, prints a line, and the stages beside the sketch if asked for. Not good: below what the options
 /// demand, or a run that repaired losses. Errors: a wrong byte, a failed write, a CPU that others use.
