@@ -2,31 +2,12 @@
 """A cable with a person in the middle: two endpoints in namespaces a and b, each plane led through a third one where Python
 forwards every frame, or does something else with it. Some ten thousand frames a second, so keep runs small."""
 import collections
-import ctypes
 import os
 import select
 import socket
 import threading
 
 import netns_lib
-
-ETH_P_ALL, PACKET_OUTGOING, CLONE_NEWNET = 3, 4, 0x40000000
-
-
-def sockets_in(netns, ifaces):
-    """Raw sockets of another namespace: they stay there when the thread is back."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{netns}") as there:
-        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
-            netns_lib.skip(f"setns: {os.strerror(ctypes.get_errno())}")
-        out = []
-        for iface in ifaces:
-            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-            s.bind((iface, ETH_P_ALL))
-            s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-            out.append(s)
-        libc.setns(home.fileno(), CLONE_NEWNET)
-        return out
 
 
 class Bridge:
@@ -45,7 +26,8 @@ class Bridge:
         self.edit = lambda plane, from_serve, frame: (frame,)
         self.error = None
         self.taken, self.passed_on = collections.Counter(), collections.Counter()
-        self.sockets = sockets_in(self.c, ends)
+        with netns_lib.entered(self.c):
+            self.sockets = [netns_lib.raw_socket(end) for end in ends]
         self.wake = os.pipe()
         self.thread = threading.Thread(target=self.loop, daemon=True)
         self.thread.start()
@@ -71,7 +53,7 @@ class Bridge:
                 frame, address = self.sockets[end].recvfrom(65536, socket.MSG_DONTWAIT)
             except (BlockingIOError, OSError):
                 return False
-            if address[2] == PACKET_OUTGOING:
+            if address[2] == socket.PACKET_OUTGOING:
                 continue
             way = (end // 2, end % 2 == 0)
             self.taken[way] += 1

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Network namespaces of a test's own, joined by veth interfaces, and gone when the test is over."""
 import atexit
+import contextlib
+import ctypes
 import os
+import socket
 import subprocess
 import sys
 
 NAMESPACES = []
+ETH_P_ALL, CLONE_NEWNET = 3, 0x40000000
 
 
 @atexit.register
@@ -35,6 +39,27 @@ def ip(*args):
 def inside(netns, *args):
     """The command as run in a namespace."""
     return (["ip", "netns", "exec", netns] if netns else []) + [str(a) for a in args]
+
+
+@contextlib.contextmanager
+def entered(netns):
+    """This thread is in the namespace; sockets made meanwhile stay there when it is back."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{netns}") as there:
+        if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
+            skip(f"setns: {os.strerror(ctypes.get_errno())}")
+        try:
+            yield
+        finally:
+            libc.setns(home.fileno(), CLONE_NEWNET)
+
+
+def raw_socket(iface):
+    """All frames of an interface of the namespace that the thread is in, those that leave included."""
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    s.bind((iface, ETH_P_ALL))
+    s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+    return s
 
 
 def sysctl(netns, key, value):
