@@ -222,7 +222,7 @@ inline void WorkerCore::end_stage(Stage stage) {
 
 // ---- rx.cc
 /// One burst from every RX queue of ours and from the hand-over rings. Returns packets taken.
-std::size_t receive_all(WorkerCore& w, Time now);
+std::size_t receive_all(WorkerCore& w, Time now, bool real_time);
 /// Time up to which every packet that had arrived for us, at any worker's queue, is known to have been
 /// processed (D13).
 Time drained_until(const WorkerCore& w);

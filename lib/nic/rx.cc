@@ -221,6 +221,10 @@ std::size_t take_handed_over(WorkerCore& w, Time now) {
   return total;
 }
 
+/// Between the first and the last burst of a round; what a peer takes for reordering is more (D8).
+constexpr Duration kSkewAllowed = microseconds(5);
+constexpr int kSkewRounds = 4;  ///< a host that is always late goes on with what it has
+
 struct PortBurst {
   std::size_t plane;
   std::size_t n;
@@ -238,50 +242,89 @@ void find_first_plane(WorkerCore& w, std::span<const Arrival> last_batch, std::s
   w.first_plane = newest->plane + 1 == w.ports.size() ? 0 : newest->plane + 1;
 }
 
-/// One burst of every port. Returns the number of ports that had something.
+std::uint16_t burst_of(const WorkerPort& port, rte_mbuf** mbufs, std::size_t room) {
+  const auto n = static_cast<std::uint16_t>(room);
+  return port.rx_burst != nullptr ? port.rx_burst(port.dpdk_port, port.rx_queue, mbufs, n)
+                                  : rte_eth_rx_burst(port.dpdk_port, port.rx_queue, mbufs, n);
+}
+
+/// One burst of every port that is ours. Returns the number of these ports.
 std::size_t poll_ports(WorkerCore& w, std::span<PortBurst> out, Time now) {
   std::size_t ports = 0;
   std::size_t p = w.first_plane;
   for (std::size_t k = 0; k < w.ports.size(); ++k, p = p + 1 == w.ports.size() ? 0 : p + 1) {
     WorkerPort& port = w.ports[p];
     if (!port.polls_rx) continue;
-    PortBurst& b = out[ports];
+    PortBurst& b = out[ports++];
     b.plane = p;
-    b.n = port.rx_burst != nullptr ? port.rx_burst(port.dpdk_port, port.rx_queue, b.mbufs.data(), kBurst)
-                                   : rte_eth_rx_burst(port.dpdk_port, port.rx_queue, b.mbufs.data(), kBurst);
+    b.n = burst_of(port, b.mbufs.data(), kBurst);
     note_drained(port, b.n, now);
-    if (b.n == 0) continue;
-    PortStats& stats = w.stats.ports[p];
-    stats.rx_pkts += b.n;
-    for (std::size_t i = 0; i < b.n; ++i) stats.rx_bytes += b.mbufs[i]->pkt_len;
-    ++ports;
   }
   return ports;
 }
 
-}  // namespace
+std::size_t packets_in(std::span<const PortBurst> bursts) {
+  std::size_t n = 0;
+  for (const PortBurst& b : bursts) n += b.n;
+  return n;
+}
 
-// The ports' bursts are taken in turn, packet by packet: a peer that sprays evenly over planes in step with
-// us has sent in that order, so the packets come out nearly by PSN. Then the responder finds no holes and the
-// target is written in one run; port after port it would be left with three holes in every four packets.
-std::size_t receive_all(WorkerCore& w, Time now) {
-  std::array<PortBurst, kMaxPlanes> bursts;  // not initialised: n says what counts
-  const std::size_t ports = poll_ports(w, bursts, now);
-  w.end_stage(Stage::kRxBurst);
-  std::size_t total = 0;
+/// The CPU was away, or a driver busy, between two of the bursts: those of the ports asked later reach
+/// further than those of the ports asked before. A responder would see holes that are nobody's but ours, and
+/// its peer would give up packets, EVs and planes for them. So what arrived meanwhile is taken too, where a
+/// burst has room for it.
+void take_up_skew(const WorkerCore& w, std::span<PortBurst> bursts, Time began) {
+  for (int round = 0; round < kSkewRounds; ++round) {
+    const Time now = w.nic.clock.now();
+    if (now - began <= kSkewAllowed) return;
+    began = now;
+    for (PortBurst& b : bursts) {
+      if (b.n < kBurst) b.n += burst_of(w.ports[b.plane], &b.mbufs[b.n], kBurst - b.n);
+    }
+  }
+}
+
+void count(WorkerCore& w, std::span<const PortBurst> bursts) {
+  for (const PortBurst& b : bursts) {
+    PortStats& stats = w.stats.ports[b.plane];
+    stats.rx_pkts += b.n;
+    for (std::size_t i = 0; i < b.n; ++i) stats.rx_bytes += b.mbufs[i]->pkt_len;
+  }
+}
+
+/// The ports' bursts are taken in turn, packet by packet: a peer that sprays evenly over planes in step with
+/// us has sent in that order, so the packets come out nearly by PSN. Then the responder finds no holes and
+/// the target is written in one run; port after port it would be left with three holes in every four packets.
+void take_in_turn(WorkerCore& w, std::span<PortBurst> bursts, Time now) {
   std::size_t filled = 0;
-  bool any = ports != 0;
+  bool any = true;
   for (std::size_t i = 0; any; ++i) {
     any = false;
-    for (std::size_t p = 0; p < ports; ++p) {
-      if (i >= bursts[p].n) continue;
+    for (const PortBurst& b : bursts) {
+      if (i >= b.n) continue;
       any = true;
-      ++total;
-      collect(w, filled, bursts[p].mbufs[i], bursts[p].plane, now, false);
+      collect(w, filled, b.mbufs[i], b.plane, now, false);
     }
   }
   if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, false);
-  if (total != 0) find_first_plane(w, {w.batch.get(), filled == 0 ? kBurst : filled}, ports);
+  find_first_plane(w, {w.batch.get(), filled == 0 ? kBurst : filled}, bursts.size());
+}
+
+}  // namespace
+
+std::size_t receive_all(WorkerCore& w, Time now, bool real_time) {
+  std::array<PortBurst, kMaxPlanes> all;  // not initialised: n says what counts
+  const std::span<PortBurst> bursts(all.data(), poll_ports(w, all, now));
+  std::size_t total = packets_in(bursts);
+  if (total != 0 && real_time && bursts.size() > 1) {
+    take_up_skew(w, bursts, now);
+    total = packets_in(bursts);
+  }
+  w.end_stage(Stage::kRxBurst);
+  if (total != 0) {
+    count(w, bursts);
+    take_in_turn(w, bursts, now);
+  }
   if (w.nic.workers.size() == 1) return total;
   w.drained_ns.store(own_queues_drained(w).ns, std::memory_order_release);
   return total + take_handed_over(w, now);

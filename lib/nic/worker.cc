@@ -96,7 +96,7 @@ std::size_t Worker::iterate(Time now, bool real_time) {
     w.stage_start = rte_rdtsc();
   if (!w.doors.empty()) take_posts(w);
   w.end_stage(Stage::kPosts);
-  std::size_t packets = receive_all(w, now);
+  std::size_t packets = receive_all(w, now, real_time);
   poll_links(w, now);
   run_reports(w, now);
   settle(w);
