@@ -2,8 +2,6 @@
 #include "run_command.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,10 +10,13 @@
 #include <optional>
 #include <sstream>
 
+#include "base/shell_quoted.h"
 #include "progress.h"
 #include "report/atomic_file.h"
 #include "sim/outcome.h"
+#include "sim/replay.h"
 #include "sim/sampler.h"
+#include "speed.h"
 
 namespace mrc::simapp {
 namespace {
@@ -28,62 +29,47 @@ struct RunOptions {
   std::string json;
   std::string report;
   std::string trace;
+  std::string replay;
   std::string matrix;
   std::vector<std::string> settings;
   bool no_invariants = false;
   bool no_series = false;
+  bool profile = false;
   bool quiet = false;
   bool print = false;
 };
 
-const char* word(sim::TraceEvent::What what) {
-  switch (what) {
-    case sim::TraceEvent::What::kSent:
-      return "sent";
-    case sim::TraceEvent::What::kDelivered:
-      return "delivered";
-    case sim::TraceEvent::What::kDropped:
-      return "dropped";
-  }
-  return "?";
-}
-
-const char* word(wire::EndpointOp op) {
-  return op == wire::EndpointOp::kEvProbe ? "ev probe" : "port status";
-}
-
-// One line a packet and event: time, what, QPs, what it is, EV and plane, and why it ended.
-void write_trace(std::ostream& out, const sim::TraceEvent& e) {
-  const bool data = e.token->is_data;
-  const auto& c = e.token->control;
-  fmt::print(out, "{} {} qp {} to {} plane {} ", e.at.ns, word(e.what), e.from_qp, e.to_qp, e.packet->plane);
-  if (data) {
-    const auto& d = e.token->data;
-    fmt::print(out, "write psn {} bytes {} ev {}{}{}", d.psn.value(), d.payload_bytes, d.ev,
-               d.rtx ? " rtx" : "", d.a ? " ackreq" : "");
-  } else if (c.opcode == wire::Opcode::kSack) {
-    fmt::print(out, "sack cack {} offset {} bitmap {:016x} m {}{}", c.sack.cack_psn.value(),
-               c.sack.sack_offset, c.sack.sack_bitmap, static_cast<int>(c.sack.m), c.sack.pr ? " probe" : "");
-  } else if (c.opcode == wire::Opcode::kNack) {
-    fmt::print(out, "nack psn {} reason {:#04x}", c.nack.nack_psn.value(), static_cast<int>(c.nack.reason));
-  } else if (c.opcode == wire::Opcode::kAck) {
-    fmt::print(out, "ack psn {} syndrome {:#04x}", c.ack.psn.value(), c.ack.syndrome);
-  } else if (c.opcode == wire::Opcode::kProbe) {
-    fmt::print(out, "probe id {} ev {}", c.probe.probe_id, c.ev);
-  } else if (c.opcode == wire::Opcode::kEndpointRequest) {
-    fmt::print(out, "{} id {}", word(c.request.op), c.request.request_id);
-  } else {
-    fmt::print(out, "{} answer id {}", word(c.response.op), c.response.request_id);
-  }
-  fmt::print(out, "{}{}{}{}\n", e.packet->ce ? " ce" : "", e.packet->trimmed() ? " trimmed" : "",
-             e.what == sim::TraceEvent::What::kDropped ? " because " : "",
-             e.what == sim::TraceEvent::What::kDropped ? fabric::name(e.reason) : "");
-}
+// How far back the trace of a violation goes.
+constexpr std::int64_t kReplayBaseRtts = 10;
+constexpr std::size_t kReplayLines = 30;  // on standard error
 
 std::string replay_command(const RunOptions& o, const sim::Scenario& scenario) {
   std::string command = fmt::format("mrc-sim run {} --seed {}", shell_quoted(o.file), scenario.seed);
   for (const std::string& s : o.settings) command += " --set " + shell_quoted(s);
-  return command + " --trace trace.txt";
+  return command + " --replay FILE";
+}
+
+// The seed once more, with what happened around the violation: all of it into the file, else its last lines.
+void show_violation(const RunOptions& o, const sim::Scenario& scenario, const sim::RunEnd& end) {
+  fmt::print(stderr, "mrc-sim run: {}\n", end.violation);
+  const auto lines = sim::replay(scenario, end, scenario.qp.policy.base_rtt * kReplayBaseRtts);
+  if (!lines) {
+    fmt::print(stderr, "mrc-sim run: no trace: {}\n", lines.error().message);
+    return;
+  }
+  if (!o.replay.empty()) {
+    const std::string text = fmt::format("{}\n", fmt::join(*lines, "\n"));
+    if (auto ok = report::write_file_atomically(o.replay, text); !ok)
+      fmt::print(stderr, "mrc-sim run: --replay: {}\n", ok.error().message);
+    else
+      fmt::print(stderr, "mrc-sim run: {} lines around it are in {}\n", lines->size(), o.replay);
+    return;
+  }
+  const std::size_t shown = std::min(lines->size(), kReplayLines);
+  fmt::print(stderr, "{}\n",
+             fmt::join(lines->end() - static_cast<std::ptrdiff_t>(shown), lines->end(), "\n"));
+  fmt::print(stderr, "mrc-sim run: the last {} of {} lines around it; all of them: {}\n", shown,
+             lines->size(), replay_command(o, scenario));
 }
 
 ExitCode usage(const std::string& message) {
@@ -111,7 +97,7 @@ ExitCode run(const RunOptions& o) {
   if (!o.trace.empty()) {
     trace.open(o.trace);
     if (!trace) return usage(fmt::format("--trace '{}': cannot be written", o.trace));
-    (*world)->sim().on_trace([&](const sim::TraceEvent& e) { write_trace(trace, e); });
+    (*world)->sim().on_trace([&](const sim::TraceEvent& e) { trace << sim::to_text(e) << '\n'; });
   }
   if (!o.matrix.empty()) {
     std::ostringstream text;
@@ -120,6 +106,8 @@ ExitCode run(const RunOptions& o) {
   }
   std::optional<sim::Sampler> sampler;
   if (!o.report.empty()) sampler.emplace(**world);
+  sim::Profile profile(profile_ticks);
+  if (o.profile && !(*world)->is_rc()) (*world)->sim().set_profile(&profile);
   Progress progress(o.quiet);
   const auto total = static_cast<double>((*world)->total_bytes());
   (*world)->on_tick(kTurnsPerTick, [&](Time now) {
@@ -145,20 +133,10 @@ ExitCode run(const RunOptions& o) {
     if (auto ok = report::write_file_atomically(o.report, report::html::write(sampler->page(outcome))); !ok)
       return usage(ok.error().message);
   }
-  if (!o.quiet) {
-    rusage used{};
-    ::getrusage(RUSAGE_SELF, &used);
-    const double cpu =
-        static_cast<double>(used.ru_utime.tv_sec) + static_cast<double>(used.ru_utime.tv_usec) / 1e6;
-    fmt::print(
-        stderr,
-        "{} packet-hops in {:.2f} s ({:.2f} s of CPU): {:.2f} M hops per CPU second, {} MiB, invariants {}\n",
-        outcome.hops, seconds, cpu, static_cast<double>(outcome.hops) / cpu / 1e6, used.ru_maxrss / 1024,
-        o.no_invariants ? "off" : "on");
-  }
-  if (!end.violation.empty())
-    fmt::print(stderr, "mrc-sim run: {}\n  once more, with a trace: {}\n", end.violation,
-               replay_command(o, *scenario));
+  const Usage usage_now = usage_so_far();
+  if (!o.quiet) std::cerr << speed_line(outcome.hops, seconds, usage_now, !o.no_invariants);
+  if (o.profile && profile.total() != 0) std::cerr << profile_line(profile, usage_now.cpu_seconds);
+  if (!end.violation.empty()) show_violation(o, *scenario, end);
   return outcome.pass() ? ExitCode::kPass : ExitCode::kFailed;
 }
 
@@ -176,17 +154,6 @@ bool split_settings(const std::vector<std::string>& words, config::Settings& out
   return true;
 }
 
-std::string shell_quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("._-/=,:+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 void add_run_command(CLI::App& app, ExitCode& exit_code) {
   auto* command =
       app.add_subcommand("run", "One scenario in virtual time; the same seed gives the same bytes out");
@@ -198,9 +165,12 @@ void add_run_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--report", o->report,
                       "Write a report there: one HTML file with plots, complete in itself");
   command->add_option("--trace", o->trace, "Write a line a packet and event there");
+  command->add_option("--replay", o->replay,
+                      "When an invariant breaks: write what happened around it there, from a second run");
   command->add_option("--matrix", o->matrix, "Write who sends what to whom there, in htsim's .cm syntax");
   command->add_flag("--no-invariants", o->no_invariants, "Run without the checks, to see what they cost");
   command->add_flag("--no-series", o->no_series, "Leave the bytes over time out of the JSON");
+  command->add_flag("--profile", o->profile, "Say on standard error where the time went");
   command->add_flag("-q,--quiet", o->quiet, "No progress and no speed on standard error");
   command->add_flag("--print", o->print,
                     "Print the scenario with every key, its value and its words, and end");

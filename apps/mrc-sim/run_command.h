@@ -16,7 +16,5 @@ void add_run_command(CLI::App& app, ExitCode& exit_code);
 
 /// "key=value" of --set, one each. False: the first that has no '=' is in `bad`.
 bool split_settings(const std::vector<std::string>& words, config::Settings& out, std::string& bad);
-/// `word` as a shell takes it back.
-std::string shell_quoted(const std::string& word);
 
 }  // namespace mrc::simapp

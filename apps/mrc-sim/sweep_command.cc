@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/shell_quoted.h"
 #include "parallel.h"
 #include "report/atomic_file.h"
 #include "run_command.h"

@@ -73,13 +73,13 @@ RunEnd Simulation::run(Time until) {
     if (done && options_.check_invariants) check_conservation();
     if (done || !violation_.empty()) return {now_, next.is_never() && violation_.empty(), violation_};
     if (dirty_.empty()) {
-      if (next_sample_ <= next) sample_queues(next);
-      if (next_look_ <= next) look(next);
+      if (next_sample_ <= next) in(Stage::kMeasuring, [&] { sample_queues(next); });
+      if (next_look_ <= next) in(Stage::kMeasuring, [&] { look(next); });
       now_ = later(now_, next);
     }
     // Arrivals first: a timer expires only after what arrived before it was looked at (D13).
     for (std::size_t n = outcomes.size(); n == outcomes.size();) {
-      n = fabric_->advance(now_, outcomes);
+      n = in(Stage::kFabric, [&] { return fabric_->advance(now_, outcomes); });
       for (std::size_t i = 0; i < n; ++i) deliver(outcomes[i]);
     }
     if (fabric_->host_port_changes() != port_changes_seen_) watch_ports();
@@ -91,7 +91,7 @@ RunEnd Simulation::run(Time until) {
     }
     pumping_.clear();
     if (tick_turns_ != 0 && ++turns_ % tick_turns_ == 0) {
-      if (options_.check_invariants) check_conservation();
+      if (options_.check_invariants) in(Stage::kChecks, [&] { check_conservation(); });
       if (!tick_(now_)) return {now_, false, violation_};
     }
   }
@@ -110,8 +110,8 @@ void Simulation::on_time(std::uint32_t target) {
     if (node.armed > now_) return;  // an older entry; a newer one stands
     node.armed = Time::never();
     if (node.qp->wake().deadline <= now_) {
-      if (node.checks.sent) node.checks.sent->on_timer(now_);
-      node.qp->on_timer(now_);
+      if (node.checks.sent) in(Stage::kChecks, [&] { node.checks.sent->on_timer(now_); });
+      in(Stage::kTransport, [&] { node.qp->on_timer(now_); });
     }
     after_events(target);
   }
@@ -218,8 +218,11 @@ void Simulation::deliver_data(QpId id, const Token& token, const wire::RxMeta& m
   w.pad_bytes = (4U - (d.payload_bytes & 3U)) & 3U;
   w.nominal_bytes = wire::write_nominal_bytes(d.opcode, d.ts, d.payload_bytes);
   const Intake intake = intake_ ? intake_(id, d) : Intake{};
-  if (node.qp->on_write(w, meta, intake.access) != transport::WriteVerdict::kPlace) return;
-  if (options_.check_invariants) accepted_by(node).accept(d.psn, w.nominal_bytes);
+  const transport::WriteVerdict verdict =
+      in(Stage::kTransport, [&] { return node.qp->on_write(w, meta, intake.access); });
+  if (verdict != transport::WriteVerdict::kPlace) return;
+  if (options_.check_invariants)
+    in(Stage::kChecks, [&] { accepted_by(node).accept(d.psn, w.nominal_bytes); });
   if (intake.fails || intake.to_memory.ns > 0)
     place_later({id, intake.fails, d, meta, token.payload_word}, intake.to_memory);
   else
@@ -250,6 +253,7 @@ void Simulation::placement_done(std::uint32_t index) {
 // The payload is a function of its source address; it must arrive where that address maps to, and once.
 void Simulation::place(QpId id, const transport::TxDesc& d, const wire::RxMeta& meta,
                        std::uint64_t payload_word) {
+  const InStage payload(profile_, Stage::kPayload);
   Node& node = *qps_[id];
   const std::uint64_t source = d.va ^ kTargetBit;
   const auto flow_id = static_cast<FlowId>((source >> kFlowShift) - 1);
@@ -266,7 +270,7 @@ void Simulation::place(QpId id, const transport::TxDesc& d, const wire::RxMeta& 
   placed_bytes_ += d.payload_bytes;
   series_.add(now_, meta.port, d.payload_bytes);
   faults_.received(now_, std::uint64_t{id} << 32 | d.psn.value());
-  node.qp->placed(d.psn);
+  in(Stage::kTransport, [&] { node.qp->placed(d.psn); });
   if (placed_) placed_(d, now_);
   if (flow.placed_bytes != flow.bytes) return;
   flow.received = now_;
@@ -275,18 +279,21 @@ void Simulation::place(QpId id, const transport::TxDesc& d, const wire::RxMeta& 
 
 void Simulation::deliver_control(Node& node, const Token& token, const wire::RxMeta& meta) {
   const transport::ControlDesc& d = token.control;
-  Outstanding* const sent = node.checks.sent.get();
+  if (Outstanding* const sent = node.checks.sent.get()) {
+    const InStage checks(profile_, Stage::kChecks);
+    if (d.opcode == wire::Opcode::kSack) sent->on_sack(d.sack, token.sent, now_);
+    if (d.opcode == wire::Opcode::kNack) sent->on_nack(d.nack, now_);
+    if (d.opcode == wire::Opcode::kAck) sent->on_ack(d.ack);
+  }
+  const InStage transport(profile_, Stage::kTransport);
   switch (d.opcode) {
     case wire::Opcode::kSack:
-      if (sent != nullptr) sent->on_sack(d.sack, token.sent, now_);
       node.qp->on_sack(d.sack, meta);
       break;
     case wire::Opcode::kNack:
-      if (sent != nullptr) sent->on_nack(d.nack, now_);
       node.qp->on_nack(d.nack, meta);
       break;
     case wire::Opcode::kAck:
-      if (sent != nullptr) sent->on_ack(d.ack);
       node.qp->on_ack(d.ack, meta);
       break;
     case wire::Opcode::kProbe:

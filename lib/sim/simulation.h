@@ -20,6 +20,7 @@
 #include "sim/fault_log.h"
 #include "sim/flow.h"
 #include "sim/outstanding.h"
+#include "sim/profile.h"
 #include "sim/run_stats.h"
 #include "sim/sack_truth.h"
 #include "sim/size_model.h"
@@ -114,6 +115,8 @@ class Simulation {
   void forge_sack(QpId to, const wire::SackView& sack, const wire::RxMeta& meta);
   /// Called for every packet that is sent, delivered or dropped.
   void on_trace(std::function<void(const TraceEvent&)> callback) { trace_ = std::move(callback); }
+  /// Tells `profile` what the run is at; it outlives the run.
+  void set_profile(Profile* profile) { profile_ = profile; }
   /// Called every `events` turns of the loop; false ends the run there.
   void on_tick(std::uint64_t turns, std::function<bool(Time)> callback);
   /// Called when time has come to `first`, with the state that stands then, and again at each time it
@@ -218,6 +221,12 @@ class Simulation {
     std::uint64_t payload_word = 0;
   };
 
+  template <class Function>
+  auto in(Stage stage, Function&& f) {
+    const InStage now_in(profile_, stage);
+    return f();
+  }
+
   // simulation.cc: the loop, arrivals, flows
   void deliver(const fabric::Outcome& outcome);
   void deliver_data(QpId id, const Token& token, const wire::RxMeta& meta);
@@ -296,6 +305,7 @@ class Simulation {
   std::vector<Placement> placements_;  ///< payloads on their way to memory
   std::vector<std::uint32_t> free_placements_;
   std::function<void(const TraceEvent&)> trace_;
+  Profile* profile_ = nullptr;
   std::function<bool(Time)> tick_;
   std::uint64_t tick_turns_ = 0;
   std::uint64_t turns_ = 0;

@@ -156,7 +156,6 @@ void Simulation::check_again(QpId id, Node& node, const transport::TxDesc& d) {
 void Simulation::check_event(QpId id, const Node& node, const path::EvSet::Event& event) {
   const bool bad = event.to == EvState::kAssumedBad;
   if (!bad && event.to != EvState::kSkip) return;
-  if (!bad && !ev_event_) return;  // polled when the next EV is condemned only
   const bool by_loss = event.cause == EvCause::kLoss || event.cause == EvCause::kAckTimeout;
   const bool by_mark = event.cause == EvCause::kMark || (!bad && event.cause == EvCause::kTrimmed);
   const Outstanding* const sent = node.checks.sent.get();

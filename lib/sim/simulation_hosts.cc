@@ -12,8 +12,9 @@ namespace mrc::sim {
 void Simulation::after_events(QpId id) {
   Node& node = *qps_[id];
   collect_completions(id);
-  if (ev_event_ || node.qp->ev_set().counters().assumed_bad != node.condemned_seen) note_verdicts(id, node);
-  if (options_.check_invariants) check(id, node);
+  const bool verdicts = node.qp->ev_set().counters().assumed_bad != node.condemned_seen;
+  if (verdicts || ev_event_ || node.qp->policy().ev.report_skips) note_verdicts(id, node);
+  if (options_.check_invariants) in(Stage::kChecks, [&] { check(id, node); });
   enlist(id, node);
   // News of one QP may open the window of those it shares the controller with (D7).
   const Group& group = groups_[node.group];
@@ -120,7 +121,8 @@ bool Simulation::pump_control(HostId id, transport::PortCredits& credits) {
     node.in_control = false;
     const TokenId token = tokens_.acquire();
     transport::ControlDesc& d = tokens_[token].control;
-    const std::size_t n = node.qp->next_control(now_, credits, std::span(&d, 1));
+    const std::size_t n =
+        in(Stage::kTransport, [&] { return node.qp->next_control(now_, credits, std::span(&d, 1)); });
     if (n == 1) {
       tokens_[token].is_data = false;
       fabric::Packet view;
@@ -129,7 +131,8 @@ bool Simulation::pump_control(HostId id, transport::PortCredits& credits) {
       view.kind = probe ? fabric::Kind::kProbe : fabric::Kind::kControl;
       view.dscp = d.dscp;
       ++counters_.control_sent;
-      if (options_.check_invariants && d.opcode == wire::Opcode::kSack) check_sack(qp, node, d.sack);
+      if (options_.check_invariants && d.opcode == wire::Opcode::kSack)
+        in(Stage::kChecks, [&] { check_sack(qp, node, d.sack); });
       inject(qp, d.ev, d.entropy, d.port, token, view);
     } else {
       tokens_.release(token);
@@ -149,10 +152,11 @@ bool Simulation::pump_data(HostId id, transport::PortCredits& credits) {
     node.in_tx = false;
     const TokenId token = tokens_.acquire();
     transport::TxDesc& d = tokens_[token].data;
-    const std::size_t n = node.qp->next_packets(now_, credits, std::span(&d, 1));
+    const std::size_t n =
+        in(Stage::kTransport, [&] { return node.qp->next_packets(now_, credits, std::span(&d, 1)); });
     if (n == 1) {
       tokens_[token].is_data = true;
-      tokens_[token].payload_word = mix64(d.source);
+      tokens_[token].payload_word = in(Stage::kPayload, [&] { return mix64(d.source); });
       fabric::Packet view;
       view.size_bytes = options_.sizes.data_bytes(d);
       view.kind = d.rtx ? fabric::Kind::kRetransmission : fabric::Kind::kData;
@@ -161,7 +165,7 @@ bool Simulation::pump_data(HostId id, transport::PortCredits& credits) {
       view.psn = d.psn.value();
       ++node.sent_by_ev[d.ev];
       ++counters_.data_sent;
-      if (options_.check_invariants) check_sent(qp, node, d);
+      if (options_.check_invariants) in(Stage::kChecks, [&] { check_sent(qp, node, d); });
       inject(qp, d.ev, 0, d.port, token, view);
     } else {
       tokens_.release(token);
@@ -222,7 +226,8 @@ void Simulation::inject(QpId from, path::EvIndex ev, std::uint32_t entropy, std:
   tokens_[token].sent = now_;
   view.plane = port;
   if (trace_) trace(TraceEvent::What::kSent, view, tokens_[token]);
-  const fabric::DropReason refused = fabric_->inject(node.host, port, view, now_);
+  const fabric::DropReason refused =
+      in(Stage::kFabric, [&] { return fabric_->inject(node.host, port, view, now_); });
   if (refused == fabric::DropReason::kNone) return;
   ++counters_.refused;
   if (refused == fabric::DropReason::kNoSlot)

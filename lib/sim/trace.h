@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/time.h"
 #include "fabric/packet.h"
+#include "path/ev_set.h"
 #include "sim/token.h"
 
 namespace mrc::sim {
@@ -20,5 +22,10 @@ struct TraceEvent {
   const fabric::Packet* packet = nullptr;  ///< likewise
   fabric::DropReason reason = fabric::DropReason::kNone;
 };
+
+/// A line for people, without its end: time in ns, what, QPs and plane, what the packet says, why it ended.
+std::string to_text(const TraceEvent& event);
+/// The same of what became of an EV of `qp`.
+std::string to_text(std::uint32_t qp, const path::EvSet::Event& event);
 
 }  // namespace mrc::sim

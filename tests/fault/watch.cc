@@ -49,31 +49,6 @@ std::size_t index(E e) {
   return static_cast<std::size_t>(e);
 }
 
-void print(const TraceEvent& e) {
-  static constexpr const char* kWhats[] = {"sent", "delivered", "dropped"};
-  const sim::Token& t = *e.token;
-  std::printf("%10lld %-9s QP %u to %u plane %u", static_cast<long long>(e.at.ns), kWhats[index(e.what)],
-              e.from_qp, e.to_qp, e.packet->plane);
-  if (t.is_data) {
-    std::printf(" Write psn %u ev %u len %u%s%s", t.data.psn.value(), t.data.ev, t.data.payload_bytes,
-                t.data.rtx ? " rtx" : "", t.data.a ? " a" : "");
-  } else if (t.control.opcode == wire::Opcode::kSack) {
-    const wire::SackView& s = t.control.sack;
-    std::printf(" SACK cack %u ack %u base %u bits %016llx ooo %u rcvd %u m %u pr %d", s.cack_psn.value(),
-                s.ack_psn().value(), s.sack_base().value(), static_cast<unsigned long long>(s.sack_bitmap),
-                s.ooo_count, s.rcvd_bytes.value(), static_cast<unsigned>(s.m), s.pr);
-  } else if (t.control.opcode == wire::Opcode::kAck) {
-    std::printf(" ACK psn %u syndrome %u", t.control.ack.psn.value(), t.control.ack.syndrome);
-  } else if (t.control.opcode == wire::Opcode::kNack) {
-    std::printf(" NACK psn %u reason %u", t.control.nack.nack_psn.value(),
-                static_cast<unsigned>(t.control.nack.reason));
-  } else {
-    std::printf(" opcode %02x ev %u", static_cast<unsigned>(t.control.opcode), t.control.ev);
-  }
-  if (e.what == TraceEvent::What::kDropped) std::printf(" (%s)", fabric::name(e.reason));
-  std::printf("\n");
-}
-
 }  // namespace
 
 Watch::Watch(const Scenario& scenario, sim::Simulation& sim, bool trace)
@@ -89,7 +64,7 @@ void Watch::violate(sim::QpId id, const std::string& what) {
 
 void Watch::on_trace(const TraceEvent& e) {
   const sim::Token& token = *e.token;
-  if (trace_) print(e);
+  if (trace_) std::puts(sim::to_text(e).c_str());
   if (e.what == TraceEvent::What::kSent) {
     if (token.is_data) on_data_sent(e.from_qp, token.data);
     if (!token.is_data && token.control.opcode == wire::Opcode::kNack && s_.kind != Kind::kWindow &&
