@@ -28,17 +28,22 @@ struct HtsimRow {
   double median = 0;   ///< nor above
   double worst = 0;    ///< no matrix above; 0: only the median is limited
   bool large = false;  ///< 1024 hosts: minutes
+  std::string note{};  ///< why its counts may differ from the published ones by more than kCountRatio
 };
 
+/// How far our median counts may be from the published ones, either way.
+inline constexpr double kCountRatio = 1.5;
+
 struct HtsimResult {
-  std::vector<double> tail_us;     ///< by seed
-  std::vector<double> over_ideal;  ///< by seed
-  PacketCounts counts;             ///< of the run with the median tail
+  std::vector<double> tail_us;       ///< by seed
+  std::vector<double> over_ideal;    ///< by seed
+  std::vector<PacketCounts> counts;  ///< by seed
   std::uint64_t hops = 0;
   std::vector<std::string> failures;
   [[nodiscard]] double median_us() const;
   [[nodiscard]] double median_over_ideal() const;
   [[nodiscard]] double worst_over_ideal() const;
+  [[nodiscard]] PacketCounts median_counts() const;  ///< each for itself
 };
 
 /// All rows of the table, in its order. `host_names`: settings of a network size.
