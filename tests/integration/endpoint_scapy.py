@@ -6,47 +6,24 @@ SACK, NACK, Transport ACK and Endpoint Response is compared field by field. Need
 
 endpoint_scapy.py MRC_ENDPOINT [CASE...]"""
 import random
-import socket
 import sys
 import time
 
 import endpoint_lib as lib
-import netns_lib
+import peer_lib  # skips where there is no scapy
 from endpoint_lib import check, fail
 from netns_lib import Veth
+from peer_lib import CE, CONTROL, ECT0, NO_TRIM, NOT_ECT, TRIMMABLE, TRIMMABLE_RETX, TRIMMED, TRIMMED_LASTHOP, Peer, pattern
 
-try:
-    import logging
-    logging.getLogger("scapy").setLevel(logging.ERROR)
-    import mrc_scapy as mrc
-    import peer_lib
-    from peer_lib import CE, CONTROL, ECT0, NO_TRIM, NOT_ECT, TRIMMABLE, TRIMMABLE_RETX, TRIMMED, TRIMMED_LASTHOP, Peer, pattern
-    from responder_model import Responder, payload_bytes, response_to
-    from scapy.layers.inet import UDP
-    from scapy.packet import Raw
-except ImportError as e:
-    netns_lib.skip(f"no scapy for {sys.executable} ({e}); apt-get install python3-scapy")
+import mrc_scapy as mrc
+from responder_model import Responder, response_to
+from scapy.packet import Raw
 
 program = sys.argv[1]
 SEED = 20260321
 PMTU = 1024
-QPN, RKEY = 0xABCDE7, 0x5C0FFEE5
+QPN = 0xABCDE7
 SLOTS = 4
-BAD_ICRC = {"icrc": False}
-
-
-def ev_config(version):
-    """Four EVs a plane: source ports over IPv4, with a flow label over IPv6. As YAML, and as (port, label) by plane."""
-    evs = [[(0xC000 + 16 * i + plane, 0 if version == 4 else 0x0A01 + 256 * i + plane) for i in range(4)] for plane in (0, 1)]
-    lines = ["ev:", f"  format: {'udp' if version == 4 else 'stev'}", "  mode: explicit", "  values:"]
-    for plane in (0, 1):
-        lines += [f"    - {{ev: '0x{sport:04x}{'' if version == 4 else f'{label:04x}'}', plane: {plane}}}" for sport, label in evs[plane]]
-    return lib.write_config(f"ev{version}.yaml", "\n".join(lines) + "\n"), evs
-
-
-def endpoint_args(version, host):
-    return ["--profile", "af_packet", "--device", "d0", "--device", "d1"] + (
-        [w for i in (0, 1) for w in ("--ip", f"10.214.{i}.{host}")] if version == 4 else [])
 
 
 class Requestor:
@@ -98,9 +75,9 @@ class Serve:
     def __init__(self, version):
         self.version, self.rng = version, random.Random(SEED + version)
         self.veth = Veth(1500, 1500)
-        config, evs = ev_config(version)
-        self.program = lib.Program(program, "serve", *endpoint_args(version, 1), "--config", config, "--listen", Veth.A, "--port", 0,
-                                   "--json", lib.path("scapy-serve.json"), netns=self.veth.a)
+        config, evs = peer_lib.ev_config(version)
+        self.program = lib.Program(program, "serve", *peer_lib.endpoint_args(version, 1), "--config", config, "--listen", Veth.A,
+                                   "--port", 0, "--json", lib.path("scapy-serve.json"), netns=self.veth.a)
         port = int(self.program.wait_for(r"serving on \S+ port (\d+)").group(1))
         self.peer = Peer(self.veth.b, version, evs, 2)
         self.unheard = None  # plane with frames that draw no answer, so that nothing tells whether they arrived
@@ -405,7 +382,8 @@ def serve(version):
     check(told["pass"] and len(told["phases"]) == 2, told["failures"])
     for phase, want in zip(told["phases"], results):
         t = phase["transport"]
-        check(phase["verification"]["messages"] == want["messages"] and phase["verification"]["messages_bad"] == 0, phase["verification"])
+        v = phase["verification"]
+        check(v["messages"] == want["messages"] and v["messages_bad"] == 0, v)
         check(phase["drops"] == want["drops"], f"drops {phase['drops']}, {want['drops']} expected")
         for kind, n in want["sent"].items():
             check(t[f"tx_{kind}"] == n, f"{t[f'tx_{kind}']} {kind}s counted, {n} came")

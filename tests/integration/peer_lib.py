@@ -5,21 +5,29 @@ import json
 import select
 import socket
 import struct
+import sys
 import time
 
 import endpoint_lib as lib
-import mrc_scapy as mrc
 import netns_lib
 from endpoint_lib import check, fail
-from responder_model import response_to
-from scapy.layers.inet import IP, UDP
-from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import Ether
+
+try:
+    import logging
+    logging.getLogger("scapy").setLevel(logging.ERROR)
+    import mrc_scapy as mrc
+    from responder_model import response_to
+    from scapy.layers.inet import IP, UDP
+    from scapy.layers.inet6 import IPv6
+    from scapy.layers.l2 import Ether
+except ImportError as e:
+    netns_lib.skip(f"no scapy for {sys.executable} ({e}); apt-get install python3-scapy")
 
 PATIENCE = 20  # seconds for anything that should come at once; machines may be busy. Below the 30 s of stall_timeout_s
 NO_TRIM, TRIMMABLE, TRIMMABLE_RETX, TRIMMED, TRIMMED_LASTHOP, CONTROL = 0, 4, 8, 12, 16, 46
 NOT_ECT, ECT0, CE = 0, 2, 3
 WORD = (1 << 64) - 1
+SO_TIMESTAMPNS = 35
 STEP = 0x9E3779B97F4A7C15
 
 
@@ -58,6 +66,21 @@ def differences(got, want):
     return out
 
 
+def ev_config(version):
+    """Four EVs a plane: source ports over IPv4, with a flow label over IPv6. As YAML, and as (port, label) by plane."""
+    evs = [[(0xC000 + 16 * i + plane, 0 if version == 4 else 0x0A01 + 256 * i + plane) for i in range(4)] for plane in (0, 1)]
+    lines = ["ev:", f"  format: {'udp' if version == 4 else 'stev'}", "  mode: explicit", "  values:"]
+    for plane in (0, 1):
+        for sport, label in evs[plane]:
+            lines.append(f"    - {{ev: '0x{sport:04x}" + ("" if version == 4 else f"{label:04x}") + f"', plane: {plane}}}")
+    return lib.write_config(f"ev{version}.yaml", "\n".join(lines) + "\n"), evs
+
+
+def endpoint_args(version, host):
+    return ["--profile", "af_packet", "--device", "d0", "--device", "d1"] + (
+        [w for i in (0, 1) for w in ("--ip", f"10.214.{i}.{host}")] if version == 4 else [])
+
+
 class Peer:
     """`netns`: where its interfaces d0, d1 ... are. Frames of the other end wait in .inbox as (plane, raw, layers) after the
     checks that hold for all; Endpoint Requests are checked and answered at once. Exchange messages wait in .messages."""
@@ -67,11 +90,13 @@ class Peer:
         self.planes = [f"d{i}" for i in range(len(evs))]
         with netns_lib.entered(netns):
             self.sockets = [netns_lib.raw_socket(iface) for iface in self.planes]
+        for s in self.sockets:
+            s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.macs = [s.getsockname()[4].hex(":") for s in self.sockets]
         self.ips = [f"10.214.{i}.{host}" if version == 4 else f"fd00:77:{i + 1}::{host:x}" for i in range(len(evs))]
         self.peer_macs = self.peer_ips = None
         self.tcp, self.line = None, b""
-        self.messages, self.inbox = [], []
+        self.messages, self.inbox, self.waiting = [], [], []
         self.requests = {"port status": 0, "EV probe": 0}
         self.ports_up = (1 << len(evs)) - 1 << 1  # what a Port Status Update has to say (C21)
         self.ignore = 0  # Port Status Updates that are to stay without an answer
@@ -149,16 +174,19 @@ class Peer:
         self.sockets[plane].send(raw)
 
     def pump(self, seconds):
-        """Takes what has come, or waits for something to come."""
+        """Takes what has come, or waits for something to come. Frames in the order of their arrival, whatever the plane: one
+        socket after the other would look like a network that holds back all planes but the first."""
         if time.monotonic() >= self.next_ping and self.tcp is not None:
             self.say("ping")
             self.next_ping = time.monotonic() + 0.25
-        ready, _, _ = select.select([*self.sockets, *([self.tcp] if self.tcp else [])], [], [], seconds)
-        for s in ready:
-            if s is self.tcp:
-                self.take_lines()
-            else:
-                self.take_frames(self.sockets.index(s))
+        ready, _, _ = select.select([*self.sockets, *([self.tcp] if self.tcp else [])], [], [], 0 if self.waiting else seconds)
+        if self.tcp in ready:
+            self.take_lines()
+        now = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        frames = sorted(self.waiting + [f for plane in range(len(self.sockets)) for f in self.frames_of(plane)])
+        self.waiting = [f for f in frames if f[0] > now]  # came while the other socket was read
+        for _, plane, raw in frames[:len(frames) - len(self.waiting)]:
+            self.take(plane, raw)
 
     def take_lines(self):
         data = self.tcp.recv(1 << 16)
@@ -172,14 +200,17 @@ class Peer:
             if m["type"] != "ping":
                 self.messages.append(m)
 
-    def take_frames(self, plane):
-        for _ in range(64):
+    def frames_of(self, plane):
+        """What waits in the socket: (time of arrival in ns, plane, frame)."""
+        while True:
             try:
-                raw, address = self.sockets[plane].recvfrom(65536, socket.MSG_DONTWAIT)
+                raw, notes, _, address = self.sockets[plane].recvmsg(65536, 256, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return
             if address[2] != socket.PACKET_OUTGOING:
-                self.take(plane, raw)
+                (stamp,) = (data for _, kind, data in notes if kind == SO_TIMESTAMPNS)
+                seconds, ns = struct.unpack("qq", stamp)
+                yield seconds * 10**9 + ns, plane, raw
 
     def take(self, plane, raw):
         frame = mrc.parse(raw)
