@@ -101,6 +101,12 @@ class Nic {
 
   /// MODIFY_EV_STATE (5.5): DENIED takes an EV of the QP out for good, GOOD gives it back.
   Result<void> set_ev_state(std::uint32_t qpn, path::EvIndex ev, path::EvState state);
+  /// Dynamic MPR (D16): how many blocks of 128 PSNs the QP's peer may have outstanding from the next SACK on,
+  /// 1 to the attribute mpr_dest. Refused before RTR and without the attribute dynamic_mpr.
+  Result<void> set_mpr_dest(std::uint32_t qpn, std::uint8_t blocks);
+  /// Responder flow control (6.5): how full, 0 to 100 percent, is what takes in the QP's packets. Refused
+  /// before RTR and without QpPolicy::receive_penalty.
+  Result<void> set_receive_occupancy(std::uint32_t qpn, unsigned percent);
   /// The oldest transitions of the QP's EVs that were not read yet, at most `most` (5.6).
   Result<EvEvents> poll_ev_events(std::uint32_t qpn, std::size_t most);
 

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Control calls that look: a QP, its controller, its EVs, a worker. Each copies at one instant, as the
-// worker's owner.
+// Control calls that look, and set what a connected QP may change: a QP, its controller, its EVs, a worker.
+// Each copies at one instant, as the worker's owner.
 #include <algorithm>
 #include <string>
 
 #include "nic/control.h"
 
 namespace mrc::nic {
+namespace {
+
+bool receives(const transport::Qp& qp) {
+  return qp.state() == transport::QpState::kRtr || qp.state() == transport::QpState::kRts;
+}
+
+}  // namespace
 
 Result<QpSnapshot> Nic::query_qp(std::uint32_t qpn) {
   WorkerCore* w = owner_of(*core_, qpn);
@@ -65,6 +72,46 @@ Result<void> Nic::set_ev_state(std::uint32_t qpn, path::EvIndex ev, path::EvStat
     home->qp.ev_set().set_state(ev, state, time_of(*w));
     w->touch(*home);
   });
+  return {};
+}
+
+Result<void> Nic::set_mpr_dest(std::uint32_t qpn, std::uint8_t blocks) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  QpHome* home = home_of(w, qpn);
+  if (home == nullptr) return no_qp(qpn);
+  bool connected = false;
+  bool dynamic = false;
+  std::uint8_t most = 0;
+  on_worker(*w, [&] {
+    connected = receives(home->qp);
+    dynamic = home->qp.attributes().dynamic_mpr;
+    most = home->qp.attributes().mpr_dest;
+    if (connected && dynamic && blocks >= 1 && blocks <= most) home->qp.set_mpr_dest(blocks);
+  });
+  const std::string who = "QP " + std::to_string(qpn);
+  if (!connected) return Error{who + " receives nothing yet: connect it first"};
+  if (!dynamic) return Error{who + " has a fixed window: connect it with the attribute dynamic_mpr"};
+  if (blocks >= 1 && blocks <= most) return {};
+  return Error{"mpr_dest " + std::to_string(blocks) + ": " + who + " has 1 to " + std::to_string(most) +
+               ", units of 128 PSNs"};
+}
+
+Result<void> Nic::set_receive_occupancy(std::uint32_t qpn, unsigned percent) {
+  WorkerCore* w = owner_of(*core_, qpn);
+  QpHome* home = home_of(w, qpn);
+  if (home == nullptr) return no_qp(qpn);
+  if (percent > 100) return Error{"receive occupancy " + std::to_string(percent) + ": 0 to 100 percent"};
+  bool connected = false;
+  bool enabled = false;
+  on_worker(*w, [&] {
+    connected = receives(home->qp);
+    enabled = home->qp.policy().receive_penalty;
+    if (connected && enabled) home->qp.set_receive_occupancy(percent);
+  });
+  const std::string who = "QP " + std::to_string(qpn);
+  if (!connected) return Error{who + " receives nothing yet: connect it first"};
+  if (!enabled)
+    return Error{who + " tells its peer of no shortage: create it with QpPolicy::receive_penalty"};
   return {};
 }
 

@@ -111,6 +111,11 @@ class Qp {
   /// least one, at most the attribute mpr_dest. Told by the next SACK. Does nothing without the capability.
   void set_mpr_dest(std::uint8_t blocks) { responder_.set_window(blocks); }
   [[nodiscard]] std::uint8_t mpr_dest() const { return responder_.window_blocks(); }  ///< as advertised
+  /// Responder flow control (6.5): how full, in percent, is what takes in the packets of this QP: buffers, a
+  /// queue before the application. SACKs carry a penalty from a quarter on, the largest from three quarters
+  /// on. Does nothing unless QpPolicy::receive_penalty. RESET forgets it.
+  void set_receive_occupancy(unsigned percent) { responder_.set_occupancy(percent); }
+  [[nodiscard]] std::uint8_t receive_penalty() const { return responder_.penalty(); }  ///< as told, 0..127
   void place_failed(Psn psn, wire::Syndrome nak);  ///< local failure: NAK when its turn comes (D17)
 
   // Time

@@ -82,8 +82,11 @@ struct QpPolicy {
   /// Responses of its QPs (ControlDesc, on_ev_probe_answer).
   bool reverse_probes = false;
   std::uint32_t reverse_probe_writes = 8;  ///< Writes that arrive between two of them, at least
-  Msn first_msn;                           ///< C23. Number of the first message, the same at both ends
-  Rqmsn first_rqmsn;                       ///< C23. Number of the first WriteIMM, the same at both ends
+  /// 6.5. SACKs ask the peer for a smaller window when the host says that what receives fills up
+  /// (Qp::set_receive_occupancy).
+  bool receive_penalty = false;
+  Msn first_msn;               ///< C23. Number of the first message, the same at both ends
+  Rqmsn first_rqmsn;           ///< C23. Number of the first WriteIMM, the same at both ends
   RcvdUnits first_rcvd_bytes;  ///< where CC_STATE.rcvd_bytes starts; 0 on the wire, moved to test its wrap
   wire::DscpClass data_class = wire::DscpClass::kTrimmable;  ///< kNoTrim when the peer lacks TRIM_NACK (1.15)
   wire::DscpClass rtx_class = wire::DscpClass::kTrimmableRetx;

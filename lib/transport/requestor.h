@@ -121,6 +121,7 @@ class Requestor {
   // requestor_loss.cc
   [[nodiscard]] Which which(const PsnRecord& record, const wire::SackView& sack) const;
   [[nodiscard]] Which which_nacked(const PsnRecord& record, std::uint32_t entropy, Tick tick) const;
+  [[nodiscard]] Duration rtt_sample(Time sent, Tick reflected, Time now) const;
   void infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now);
   void lose(Seq seq, RtxCause cause, Time now);
   void flush_planes(std::uint32_t planes, Time since, Time now);
@@ -131,7 +132,7 @@ class Requestor {
   void uncharge(Seq seq);
   void hold(Seq seq, RtxCause cause, Time until);
   void release_held(Seq seq);
-  void nack_matched(wire::NackReason reason, Seq seq, Time now);
+  void nack_matched(wire::NackReason reason, Seq seq, Tick reflected, Time now);
   void note_spurious(path::EvIndex ev, Time now);
 
   // requestor_timers.cc

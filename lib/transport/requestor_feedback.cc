@@ -94,7 +94,9 @@ Requestor::Trigger Requestor::find_trigger(const wire::SackView& sack, Seq ack, 
   t.sent = record.sent_at(meta.arrival);
   t.first_of_psn = record.transmissions() == 1;
   t.retransmission = !t.first_of_psn;
-  if (*t.sent >= gaps_.last_end() && !t.repeated_report) t.rtt = meta.arrival - *t.sent;  // D18, D13
+  if (*t.sent >= gaps_.last_end() && !t.repeated_report) {  // D13
+    t.rtt = rtt_sample(*t.sent, sack.tx_timestamp, meta.arrival);
+  }
   return t;
 }
 

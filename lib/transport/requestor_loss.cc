@@ -9,7 +9,8 @@ namespace mrc::transport {
 
 namespace {
 
-constexpr std::int32_t kTickTolerance = 2;  // D18
+constexpr std::int32_t kTickTolerance = 2;            // D18
+constexpr Duration kTickMemory = microseconds(8300);  // a reflected timestamp wraps after 8.39 ms
 
 bool agrees(Tick a, Tick b) {
   const std::int32_t d = a - b;
@@ -61,6 +62,15 @@ Requestor::Which Requestor::which(const PsnRecord& record, const wire::SackView&
   if (!current || tick.value() == 0) return Which::kNeither;
   if (agrees(tick, record.tick())) return Which::kCurrent;
   return agrees(tick, record.prev_tick()) ? Which::kPrevious : Which::kNeither;
+}
+
+// D18. The reflected timestamp counts where the record bears it out; the record gives what is below a tick,
+// and everything where the timestamp can not be right.
+Duration Requestor::rtt_sample(Time sent, Tick reflected, Time now) const {
+  const Duration by_record = now - sent;
+  const bool borne_out = by_record < kTickMemory && agrees(reflected, tick_of(sent));
+  if (!ctx_.policy.use_timestamps || !borne_out) return by_record;
+  return by_record - kTick * std::int64_t{reflected - tick_of(sent)};
 }
 
 // D8. P is lost when a SACK covers it with a 0 bit and it left reo before the trigger, or before the trigger
@@ -226,7 +236,7 @@ void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
   if (nack.reason == wire::NackReason::kUnexpEvent) {
     failure_ = WcStatus::kRemOpErr;  // never retransmitted
   } else if ((match == Which::kCurrent || seeded_defect(Defect::kNackAnyCopy)) && window_.sent.test(seq)) {
-    nack_matched(nack.reason, seq, now);
+    nack_matched(nack.reason, seq, nack.tx_timestamp, now);
   } else if (index < 2 && !repeated) {
     cc::NackSignal signal;  // not charged any more: a signal, nothing to subtract (D7)
     signal.reason = nack.reason;
@@ -250,7 +260,7 @@ Requestor::Which Requestor::which_nacked(const PsnRecord& record, std::uint32_t 
 }
 
 // D11's table, for the transmission that is charged.
-void Requestor::nack_matched(wire::NackReason reason, Seq seq, Time now) {
+void Requestor::nack_matched(wire::NackReason reason, Seq seq, Tick reflected, Time now) {
   PsnRecord& record = window_[seq];
   switch (reason) {
     case wire::NackReason::kTrimmed:
@@ -259,7 +269,7 @@ void Requestor::nack_matched(wire::NackReason reason, Seq seq, Time now) {
       signal.reason = reason;
       signal.charged_bytes = signal.nominal_bytes = record.nominal_bytes();
       const Time sent = record.sent_at(now);
-      if (sent >= gaps_.last_end()) signal.rtt = now - sent;
+      if (sent >= gaps_.last_end()) signal.rtt = rtt_sample(sent, reflected, now);
       give_up(seq, RtxCause::kNackTrimmed);
       ctx_.cc.on_nack(signal, now);
       return;

@@ -10,6 +10,11 @@ namespace {
 
 constexpr Seq kNone = 0;  // no Seq is ever 0 (first_seq)
 
+// Responder flow control (6.5): percent in use, and the field's largest value.
+constexpr unsigned kPenaltyFrom = 25;
+constexpr unsigned kPenaltyFull = 75;
+constexpr unsigned kMostPenalty = 127;
+
 wire::NackReason reason_of(Access access) {
   switch (access) {
     case Access::kNoPktBuffer:
@@ -51,8 +56,17 @@ void Responder::set_window(std::uint8_t blocks) {
       seeded_defect(Defect::kShrinkRefuses) ? cack_ + window_pkts_ : std::max(edge_, cack_ + window_pkts_);
 }
 
+// Linear between a quarter and three quarters (6.5).
+void Responder::set_occupancy(unsigned percent) {
+  if (!ctx_.policy.receive_penalty || !ctx_.can_receive()) return;
+  const unsigned above = std::clamp(percent, kPenaltyFrom, kPenaltyFull) - kPenaltyFrom;
+  penalty_ = static_cast<std::uint8_t>(above * kMostPenalty / (kPenaltyFull - kPenaltyFrom));
+}
+
 void Responder::reset() {
   stop();
+  penalty_ = 0;
+  told_penalty_ = false;
   rq_.reset();
   for (BitRing* ring : {&received_, &in_memory_, &last_, &imm_, &asked_}) ring->reset();
   rcvd_bytes_ = messages_ = delivered_ = 0;

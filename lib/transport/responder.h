@@ -49,6 +49,10 @@ class Responder {
     return static_cast<std::uint8_t>(window_pkts_ / kPsnsPerMprUnit);
   }
 
+  /// Responder flow control (6.5); percent of what receives that is in use.
+  void set_occupancy(unsigned percent);
+  [[nodiscard]] std::uint8_t penalty() const { return penalty_; }
+
   [[nodiscard]] bool control_ready() const { return sack_due_ || ack_due_ || nak_due_ || !queue_.empty(); }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] Psn cack_psn() const { return psn_of(cack_); }
@@ -110,6 +114,8 @@ class Responder {
   bool ack_due_ = false;
   bool nak_due_ = false;
   bool failed_ = false;
+  std::uint8_t penalty_ = 0;   // 6.5
+  bool told_penalty_ = false;  // a SACK asked for a smaller window: the peer may have saved a larger one
   std::uint8_t ack_port_ = 0;
   std::uint32_t ack_entropy_ = 0;
   ControlTrigger sack_trigger_;

@@ -92,6 +92,11 @@ void Responder::build_sack(const ControlTrigger& trigger, wire::SackView& out) {
   out.tx_timestamp = trigger.tx_timestamp;
   const std::uint32_t above =
       seeded_defect(Defect::kWrongOooCount) ? static_cast<std::uint32_t>(max_rcv_ - cack_) : ooo_count_;
+  // 6.5. Said again and again: the SACK that says it first may be lost, and one from before may come after
+  // it.
+  out.rcv_cwnd_pen = penalty_;
+  told_penalty_ = told_penalty_ || penalty_ != 0;
+  out.restore_cwnd = told_penalty_ && penalty_ == 0;
   out.ooo_count = static_cast<std::uint16_t>(std::min(above, 0x7FFFU));
   out.rcvd_bytes =
       ctx_.policy.first_rcvd_bytes + static_cast<std::int32_t>(((rcvd_bytes_ + 255) >> 8) & RcvdUnits::kMask);

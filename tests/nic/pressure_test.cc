@@ -228,5 +228,49 @@ TEST(Pressure, ALinkThatGoesDownCarriesNothingAndComesBack) {
   EXPECT_GT(net.host[0].nic->snapshot(0).ports[2].tx_data_pkts, before + 100);
 }
 
+// D16, 6.5. The host of a responder that is short of room narrows the peer's windows, the one in packets and
+// the one in bytes, while data flows; what may not be is refused with the reason.
+TEST(Pressure, AResponderNarrowsItsPeersWindows) {
+  Wiring s;
+  s.attr.path_mtu = 1024;
+  s.attr.dynamic_mpr = true;
+  s.policy.receive_penalty = true;
+  TwoNics net(s);
+  Nic& nic = *net.host[1].nic;
+  const std::uint32_t qpn = net.host[1].qpn;
+  ASSERT_TRUE(nic.set_mpr_dest(qpn, 1));
+  ASSERT_TRUE(nic.set_receive_occupancy(qpn, 75));
+  EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 8, 100'000));
+  EXPECT_EQ(net.host[1].w().qp(qpn)->mpr_dest(), 1);
+  EXPECT_EQ(net.host[1].w().qp(qpn)->receive_penalty(), 127);
+  ASSERT_TRUE(nic.set_receive_occupancy(qpn, 0));
+  EXPECT_EQ(net.host[1].w().qp(qpn)->receive_penalty(), 0);
+  ASSERT_TRUE(nic.set_mpr_dest(qpn, s.attr.mpr_dest));
+  EXPECT_EQ(net.host[1].w().qp(qpn)->mpr_dest(), s.attr.mpr_dest);
+
+  const auto refused = [](const Result<void>& r, const char* why) {
+    return !r && r.error().message.find(why) != std::string::npos;
+  };
+  EXPECT_TRUE(refused(nic.set_mpr_dest(qpn, 0), "1 to 8"));
+  EXPECT_TRUE(refused(nic.set_mpr_dest(qpn, 9), "1 to 8"));
+  EXPECT_TRUE(refused(nic.set_receive_occupancy(qpn, 101), "100 percent"));
+  EXPECT_FALSE(nic.set_mpr_dest(qpn + 1, 1));
+  EXPECT_FALSE(nic.set_receive_occupancy(qpn + 1, 1));
+  QpParams params;
+  params.evs = net.evs();
+  params.cc = std::make_shared<cc::Qpcc>(cc::FixedWindow::off());
+  const auto fresh = nic.create_qp(net.host[1].worker, params);
+  ASSERT_TRUE(fresh) << fresh.error().message;
+  EXPECT_TRUE(refused(nic.set_mpr_dest(*fresh, 1), "connect it first"));
+  EXPECT_TRUE(refused(nic.set_receive_occupancy(*fresh, 1), "connect it first"));
+}
+
+TEST(Pressure, WindowsAreNarrowedOnlyWhereThatWasAgreed) {
+  TwoNics net(Wiring{});
+  Nic& nic = *net.host[1].nic;
+  EXPECT_FALSE(nic.set_mpr_dest(net.host[1].qpn, 1));
+  EXPECT_FALSE(nic.set_receive_occupancy(net.host[1].qpn, 50));
+}
+
 }  // namespace
 }  // namespace mrc::nic

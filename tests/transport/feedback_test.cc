@@ -327,5 +327,53 @@ TEST(Feedback, ShareReturnsOnErrorResetAndDestruction) {
   EXPECT_EQ(shared.inflight_bytes(), 0);
 }
 
+/// The RTT that NSCC was told, by the base RTT it learns from a sample below the configured one.
+class RttSample : public ::testing::Test {
+ protected:
+  static PairConfig config(bool timestamps) {
+    PairConfig c = with_mtu(1024);
+    c.policy.use_timestamps = timestamps;
+    cc::NsccLink link;
+    link.rate_bps = 400e9;
+    link.base_rtt = milliseconds(20);
+    link.mtu_bytes = wire::write_nominal_bytes(wire::Opcode::kWriteMiddle, true, 1024);
+    c.nscc = *cc::derive_nscc(link);
+    return c;
+  }
+  /// After `age`, with the timestamp reflected `ticks` later than the packet left.
+  static std::int64_t told_ns(Duration age, std::int32_t ticks, bool nacked = false, bool timestamps = true) {
+    Sender s(config(timestamps));
+    s.wait(nanoseconds(77));  // not on a tick
+    s.post(1024);
+    TxDesc d = s.send().at(0);
+    s.wait(age);
+    d.tx_timestamp = d.tx_timestamp + ticks;
+    if (nacked) {
+      s.nack(d, wire::NackReason::kTrimmed);
+    } else {
+      s.sack(s.sack_for(d, d.psn));
+    }
+    return std::get<cc::Nscc>(s.cc.algorithm()).state().base.ns;
+  }
+};
+
+// D18. The reflected timestamp counts while the packet left less than 8.3 ms ago and the record agrees within
+// two ticks of 128 ns; else the record does. Below a tick the record tells.
+TEST_F(RttSample, TheReflectedTimestampCountsWhereTheRecordAgrees) {
+  for (const bool nacked : {false, true}) {
+    EXPECT_EQ(told_ns(microseconds(10), 0, nacked), 10'000);
+    EXPECT_EQ(told_ns(microseconds(10), 1, nacked), 10'000 - 128);
+    EXPECT_EQ(told_ns(microseconds(10), 2, nacked), 10'000 - 256);
+    EXPECT_EQ(told_ns(microseconds(10), -2, nacked), 10'000 + 256);
+    EXPECT_EQ(told_ns(nanoseconds(8'299'999), 2, nacked), 8'299'999 - 256);
+    EXPECT_EQ(told_ns(microseconds(8300), 2, nacked), 8'300'000) << "soon it would be another one's again";
+  }
+  for (const std::int32_t other : {3, -3}) {
+    EXPECT_EQ(told_ns(microseconds(10), other), 10'000) << "it can not be that packet's";
+    EXPECT_EQ(told_ns(microseconds(10), other, true), 20'000'000) << "D12. A NACK of nothing that was sent";
+  }
+  EXPECT_EQ(told_ns(microseconds(10), 2, false, false), 10'000) << "there was none";
+}
+
 }  // namespace
 }  // namespace mrc::transport::test

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -62,6 +63,7 @@ struct PairConfig {
   QpPolicy policy;
   QpAttr attr = default_attr();
   std::int64_t window_bytes = 1 << 20;
+  std::optional<cc::NsccParams> nscc;  ///< instead of the fixed window
   cc::SendTest send_test = cc::SendTest::kMrc;
   std::size_t evs = 16;
   std::size_t planes = 4;
@@ -79,6 +81,11 @@ struct Fate {
   Duration extra;  ///< added to the one-way delay
   int copies = 1;
 };
+
+inline cc::Qpcc make_controller(const PairConfig& config) {
+  if (config.nscc) return cc::Qpcc(cc::Nscc(*config.nscc, config.start), config.send_test);
+  return cc::Qpcc(cc::FixedWindow(config.window_bytes), config.send_test);
+}
 
 class Pair {
  public:
@@ -111,8 +118,7 @@ class Pair {
       : config_(config),
         now_(config.start),
         table_(make_table(config.evs, config.planes)),
-        cc_{cc::Qpcc(cc::FixedWindow(config.window_bytes), config.send_test),
-            cc::Qpcc(cc::FixedWindow(config.window_bytes), config.send_test)},
+        cc_{make_controller(config), make_controller(config)},
         qp_{std::make_unique<Qp>(0x100, config.limits, config.policy, table_, cc_[0], 1),
             std::make_unique<Qp>(0x101, config.limits, config.policy, table_, cc_[1], 2)} {
     for (Side side : {kA, kB}) {

@@ -21,7 +21,7 @@ class Sender {
  public:
   explicit Sender(const PairConfig& config = {})
       : table(make_table(config.evs, config.planes)),
-        cc(cc::FixedWindow(config.window_bytes), config.send_test),
+        cc(make_controller(config)),
         qp(0x100, config.limits, config.policy, table, cc, 1),
         now(config.start),
         first(config.attr.sq_psn) {
