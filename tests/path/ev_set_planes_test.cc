@@ -195,5 +195,20 @@ TEST(Planes, RetransmissionAndControlAvoidASilentPlane) {
   EXPECT_EQ(set.choose_for_control(0b10, 1).port, 1) << "an answer is worth trying when nothing else is free";
 }
 
+// D9. The EV of the probe that brings the plane back is GOOD with that one answer, however often it relapsed.
+TEST(Planes, TheAnswerThatBringsThePlaneBackIsEnoughForItsEv) {
+  EvSet set = four_planes();
+  set.on_loss(9, EvCause::kLoss, at_us(10), at_us(20));
+  set.on_probe_answer(9, EvMark::kNone, at_us(30));
+  ASSERT_EQ(set.state(9), EvState::kGood);
+  silence_plane_1(set);  // a relapse of 9: alone it would need two answers
+  ASSERT_EQ(set.silent_planes(), 0b10U);
+  ASSERT_EQ(set.next_probe(at_us(120), kAll), 9);
+  set.on_delivered(9, at_us(120), at_us(130));
+  set.on_probe_answer(9, EvMark::kNone, at_us(130));
+  EXPECT_EQ(set.state(9), EvState::kGood);
+  EXPECT_EQ(set.silent_planes(), 0U);
+}
+
 }  // namespace
 }  // namespace mrc::path

@@ -323,5 +323,38 @@ TEST(EvStates, ConfigurationIsChecked) {
   EXPECT_FALSE(config.check(8));
 }
 
+// D9. A relapse is a fall within 100 base RTTs of the return; at 100 it is none, and what was needed stays.
+TEST(EvStates, ARelapseEndsAtAHundredBaseRtts) {
+  const auto needed = [](Duration after) {
+    EvSetConfig config;
+    config.base_rtt = microseconds(10);
+    EvSet set(table_of(4, 1), config, 1);
+    set.on_loss(1, EvCause::kLoss, at_us(1000), at_us(1000));
+    set.on_probe_answer(1, EvMark::kNone, at_us(1000));
+    const Time falls = at_us(1000) + after;
+    set.on_loss(1, EvCause::kLoss, falls, falls);
+    int n = 0;
+    for (; set.state(1) != EvState::kGood; ++n) set.on_probe_answer(1, EvMark::kNone, falls);
+    return n;
+  };
+  EXPECT_EQ(needed(microseconds(990)), 2);
+  EXPECT_EQ(needed(microseconds(1000) - nanoseconds(1)), 2);
+  EXPECT_EQ(needed(microseconds(1000)), 1);
+  EXPECT_EQ(needed(microseconds(1010)), 1);
+}
+
+// D9. A loss that was none is no first one.
+TEST(EvStates, ASpuriousLossIsNotRemembered) {
+  for (const bool arrived : {true, false}) {
+    EvSetConfig config;
+    config.trimming = false;
+    config.base_rtt = microseconds(10);
+    EvSet set(table_of(8, 2), config, 1);
+    EXPECT_FALSE(set.on_loss(0, EvCause::kLoss, at_us(100), at_us(100)).bad);
+    if (arrived) set.on_spurious(0, at_us(110));
+    EXPECT_EQ(set.on_loss(0, EvCause::kLoss, at_us(120), at_us(120)).bad, !arrived);
+  }
+}
+
 }  // namespace
 }  // namespace mrc::path

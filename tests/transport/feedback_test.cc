@@ -375,5 +375,60 @@ TEST_F(RttSample, TheReflectedTimestampCountsWhereTheRecordAgrees) {
   EXPECT_EQ(told_ns(microseconds(10), 2, false, false), 10'000) << "there was none";
 }
 
+// D18. Probes are smaller than data: NSCC hears nothing of their RTT, nor does the base RTT follow it.
+TEST_F(RttSample, ProbesTellNsccNothing) {
+  PairConfig c = config(true);
+  c.policy.learn_base_rtt = true;
+  Sender s(c);
+  s.post(1024);
+  const auto out = s.send();
+  s.wait(microseconds(20));
+  s.tick();
+  const auto probes = s.control();
+  ASSERT_FALSE(probes.empty());
+  s.wait(microseconds(50));
+  s.answer(probes[0], s.first - 1);
+  const cc::NsccState& state = std::get<cc::Nscc>(s.cc.algorithm()).state();
+  EXPECT_EQ(state.base, milliseconds(20));
+  EXPECT_EQ(state.qa_end, Time{}) << "a sample opens a window";
+  s.nack(out[0], wire::NackReason::kNoResource);
+  s.wait(microseconds(10));
+  s.tick();
+  EXPECT_EQ(s.send().size(), 1U) << "after one base RTT (D11), which still is the configured one";
+}
+
+// MRC 8.6. SKIP_ONCE is the mark of congestion; "always skip" speaks of the path alone.
+TEST_F(RttSample, OnlySkipOnceIsACongestionMark) {
+  for (const auto mark : {wire::EvMark::kNone, wire::EvMark::kSkipOnce, wire::EvMark::kAlwaysSkip}) {
+    Sender s(config(true));
+    s.post(1024);
+    const auto out = s.send();
+    auto sack = s.sack_for(out[0], out[0].psn);
+    sack.m = mark;
+    s.sack(sack);
+    EXPECT_EQ(s.cc.figures().acks, 1U);
+    EXPECT_EQ(s.cc.figures().marked, mark == wire::EvMark::kSkipOnce ? 1U : 0U);
+  }
+}
+
+// D7. A SACK that a Transport ACK has overtaken does not yet count what the ACK told of: the share stays
+// until the SACK that does.
+TEST(Feedback, ResyncWaitsForTheSackBehindATransportAck) {
+  Sender s(small_packets());
+  s.post(2 * 1024);
+  const auto out = s.send();
+  s.wait(microseconds(10));
+  s.ack(out[1].psn, 1);
+  EXPECT_EQ(s.qp.charged_bytes(), 0);
+  s.count(std::span(out).first(1));
+  s.sack(s.sack_for(out[0], out[0].psn));
+  const std::int64_t second = size_of(out[1]);
+  EXPECT_GT(s.qp.inflight_share_bytes(), second - 256);
+  EXPECT_LE(s.qp.inflight_share_bytes(), second);
+  s.count(std::span(out).last(1));
+  s.sack(s.sack_for(out[1], out[1].psn));
+  EXPECT_EQ(s.qp.inflight_share_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace mrc::transport::test

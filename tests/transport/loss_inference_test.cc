@@ -319,5 +319,43 @@ TEST(LossInference, DeadPathIsFoundWithoutTheTimer) {
   EXPECT_EQ(pair.a().ev_set().counters().assumed_bad, 1U);
 }
 
+// D9. The flush takes what left over that EV with the lost packet or later: a burst leaves at one instant.
+TEST(LossInference, EvFlushTakesWhatLeftAtTheSameInstant) {
+  PairConfig config = config_1k();
+  config.evs = 4;
+  Sender s(config);
+  s.post(100 * 1024);
+  const auto burst = s.send(70);
+  ASSERT_EQ(burst.size(), 70U);
+  unsigned twins = 0;
+  for (std::size_t i = 64; i < burst.size(); ++i) twins += burst[i].ev == burst[0].ev ? 1 : 0;
+  ASSERT_GT(twins, 0U);
+  s.wait(microseconds(10));
+  const auto later = s.send(1);
+  // The first is missing; what lies above the 64 PSNs shown is unknown.
+  s.sack(s.sack_for(later[0], s.first - 1, ~1ULL));
+  s.send();
+  EXPECT_EQ(s.rtx(RtxCause::kInferredLoss), 1U);
+  EXPECT_EQ(s.rtx(RtxCause::kEvFlush), twins);
+}
+
+// D9. At the peer's report that its port is down what left within the last base RTT is given up; what left
+// before arrived while the port was up.
+TEST(LossInference, APeersReportFlushesTheLastBaseRtt) {
+  Sender s(config_1k());
+  s.post(64 * 1024);
+  const auto old = s.send(4);
+  s.wait(nanoseconds(1));
+  const auto fresh = s.send(4);
+  s.wait(microseconds(10));
+  const std::uint8_t plane = fresh[0].port;
+  ASSERT_EQ(std::count_if(old.begin(), old.end(), [&](const TxDesc& d) { return d.port == plane; }), 1);
+  s.qp.on_peer_ports(0xFU & ~(1U << plane), s.now);
+  const auto again = s.send();
+  ASSERT_FALSE(again.empty());
+  EXPECT_EQ(again[0].psn, fresh[0].psn);
+  EXPECT_EQ(s.rtx(RtxCause::kPlaneDown), 1U);
+}
+
 }  // namespace
 }  // namespace mrc::transport::test

@@ -215,5 +215,26 @@ TEST_F(Nack, ChargesAreReturned) {
   EXPECT_EQ(s.cc.inflight_bytes(), s.qp.inflight_share_bytes());
 }
 
+// D11. However often it doubles, the delay ends at interval(0).
+TEST(NackDelay, IsAtMostTheFirstInterval) {
+  Sender s(config_1k());
+  s.post(2 * 1024);
+  auto out = s.send();
+  s.wait(microseconds(10));
+  s.sack(s.sack_for(out[0], out[0].psn));                  // nothing but the second is open
+  const Duration most = RetryClock(10, 7, 7).interval(0);  // 1049 us
+  for (int n = 0; n < 10; ++n) {
+    s.nack(out.back(), NackReason::kNoResource);
+    s.wait(std::min(microseconds(10 << n), most) - nanoseconds(1));
+    s.tick();
+    ASSERT_TRUE(s.send().empty()) << n;
+    s.wait(nanoseconds(1));
+    s.tick();
+    out = s.send();
+    ASSERT_EQ(out.size(), 1U) << n;
+    s.wait(microseconds(1));
+  }
+}
+
 }  // namespace
 }  // namespace mrc::transport::test

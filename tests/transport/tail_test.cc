@@ -363,5 +363,26 @@ TEST(Tail, LostSackDoesNotCloseTheWindowForEver) {
   EXPECT_TRUE(pair.arrived(0, 1 << 20));
 }
 
+// D14 line 13: one answer is not enough, a second one may not know what the first did.
+TEST(Tail, OneAnswerIsNoReasonToRepeat) {
+  Sender s(config_1k());
+  s.post(3 * 1024);
+  const auto out = s.send();
+  s.wait(microseconds(10));
+  s.count(out);
+  s.sack(s.sack_for(out[2], out[2].psn));
+  s.now = s.qp.wake().deadline;
+  s.tick();
+  const auto probes = s.control();
+  ASSERT_EQ(probes.size(), 2U);
+  s.wait(microseconds(10));
+  s.answer(probes[0], out[2].psn);
+  EXPECT_TRUE(s.send().empty());
+  s.answer(probes[0], out[2].psn);
+  EXPECT_TRUE(s.send().empty()) << "the same answer once more";
+  s.answer(probes[1], out[2].psn);
+  EXPECT_EQ(s.send().size(), 1U);
+}
+
 }  // namespace
 }  // namespace mrc::transport::test
