@@ -381,7 +381,7 @@ TEST_F(RttSample, ProbesTellNsccNothing) {
   c.policy.learn_base_rtt = true;
   Sender s(c);
   s.post(1024);
-  const auto out = s.send();
+  s.send();
   s.wait(microseconds(20));
   s.tick();
   const auto probes = s.control();
@@ -391,7 +391,11 @@ TEST_F(RttSample, ProbesTellNsccNothing) {
   const cc::NsccState& state = std::get<cc::Nscc>(s.cc.algorithm()).state();
   EXPECT_EQ(state.base, milliseconds(20));
   EXPECT_EQ(state.qa_end, Time{}) << "a sample opens a window";
-  s.nack(out[0], wire::NackReason::kNoResource);
+  s.send();  // the answer showed that the packet is missing
+  s.post(1024);
+  const auto next = s.send();
+  ASSERT_EQ(next.size(), 1U);
+  s.nack(next[0], wire::NackReason::kNoResource);
   s.wait(microseconds(10));
   s.tick();
   EXPECT_EQ(s.send().size(), 1U) << "after one base RTT (D11), which still is the configured one";
