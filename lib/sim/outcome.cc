@@ -115,6 +115,7 @@ void collect_network(const Sim& sim, const std::array<DepthHistogram, kQueueClas
                {"duplicated", f.duplicated},
                {"delivered", fabric::sum(f.delivered)},
                {"corrupt_dropped", sim.counters().corrupt_dropped},
+               {"trimmed_opcode", sim.counters().trimmed_opcode},
                {"in_flight", net.in_flight()}};
   for (std::size_t r = 1; r < fabric::kDropReasons; ++r)
     o.network.emplace_back(std::string("dropped_") + fabric::name(static_cast<fabric::DropReason>(r)),

@@ -187,6 +187,8 @@ void Simulation::deliver(const fabric::Outcome& outcome) {
   if (trace_) trace(TraceEvent::What::kDelivered, outcome.packet, token);
   if (token.is_data) {
     deliver_data(to, token, meta);
+  } else if (meta.trim != wire::Trim::kNone) {
+    ++counters_.trimmed_opcode;  // 1.14. A probe that was trimmed has overtaken the data it was to follow
   } else if (token.control.opcode == wire::Opcode::kEndpointRequest ||
              token.control.opcode == wire::Opcode::kEndpointResponse) {
     deliver_endpoint(to, token.control, meta);

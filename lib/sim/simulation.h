@@ -74,6 +74,8 @@ struct SimCounters {
   std::uint64_t control_sent = 0;
   std::uint64_t refused = 0;  ///< by the host's port: the packet is lost there
   std::uint64_t delivered = 0;
+  std::uint64_t trimmed_opcode =
+      0;  ///< of those delivered: trimmed and no Write, which no host has a use for
   std::uint64_t corrupt_dropped = 0;  ///< what a failing ICRC keeps from the transport
   std::uint64_t dropped = 0;          ///< outcomes of packets that ended inside the fabric
   std::uint64_t condemned = 0;        ///< EVs that went to ASSUMED_BAD

@@ -214,6 +214,22 @@ TEST(World, AStripedMessageUsesAllQpsOfItsPair) {
   }
 }
 
+// 1.14. A small packet of the data class gets the class of trimmed ones where the queue is full, whole as it
+// is, and overtakes the data on its EV: an answer to it would tell what waits for lost (D8).
+TEST(World, TrimmedProbesAreNotAnswered) {
+  const char* text =
+      "network: {planes: 2, hosts: 32, hosts_per_t0: 8, t1: 4}\n"
+      "workload: {shape: incast, dst: 0, senders: 31, bytes: 512K}\n";
+  std::uint64_t trimmed = 0;
+  for (const char* seed : {"1", "2", "3", "4"}) {
+    const Outcome o = run(text, {{"seed", seed}});
+    EXPECT_TRUE(o.pass()) << to_table(o);
+    EXPECT_LE(o.count(o.evs, "assumed_bad"), 2U) << to_table(o);
+    trimmed += o.count(o.network, "trimmed_opcode");
+  }
+  EXPECT_GT(trimmed, 0U);
+}
+
 // I3. With UET's send test a packet larger than the window would wait for ever, and no timer would run.
 TEST(World, TheSmallestWindowTakesAFullPacketWithImmediateData) {
   const char* text =
