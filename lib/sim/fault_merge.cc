@@ -137,8 +137,8 @@ void FaultMerge::schedule_switch(fabric::SwitchId id, const Spans& spans,
 
 void FaultMerge::schedule_ev(const EvKey& key, const Spans& spans, std::vector<fabric::ScheduledChange>& out,
                              FaultCauses& causes) {
-  const auto& [plane, sport, label] = key;
-  sweep(spans, [&](Time at, const State& before, const State& now) {
+  sweep(spans, [&, plane = std::get<0>(key), sport = std::get<1>(key), label = std::get<2>(key)](
+                   Time at, const State& before, const State& now) {
     if (before.loss.probability != now.loss.probability) {
       out.push_back(change(at, Action::kEvLoss, Scope::kFabric, 0));
       out.back().change.ev = {plane, sport, label, now.loss.probability};
