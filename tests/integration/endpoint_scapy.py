@@ -74,7 +74,7 @@ class Serve:
 
     def __init__(self, version):
         self.version, self.rng = version, random.Random(SEED + version)
-        self.veth = Veth(1500, 1500)
+        self.veth = peer_lib.cable()
         config, evs = peer_lib.ev_config(version)
         self.program = lib.Program(program, "serve", *peer_lib.endpoint_args(version, 1), "--config", config, "--listen", Veth.A,
                                    "--port", 0, "--json", lib.path("scapy-serve.json"), netns=self.veth.a)

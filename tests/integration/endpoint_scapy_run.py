@@ -59,16 +59,16 @@ class Run:
 
     def __init__(self, version, kind):
         self.version, self.kind = version, kind
-        self.veth = Veth(1500, 1500)
+        self.veth = peer_lib.cable()
         config, self.evs = peer_lib.ev_config(version)
         self.peer = Peer(self.veth.a, version, self.evs, 1)
         with netns_lib.entered(self.veth.a):
             listener = socket.create_server((Veth.A, 0))
-        # A base RTT that Python can keep, and no ACK timer while a busy machine lets it wait.
+        # A base RTT that Python can keep, as probes follow it, and no ACK timer while a busy machine lets it wait.
         self.program = lib.Program(
             program, "run", *peer_lib.endpoint_args(version, 2), "--config", config, "--connect", Veth.A, "--port",
             listener.getsockname()[1], "--json", lib.path("scapy-run.json"), "-w", kind, "--set",
-            f"workload.sweep=[{SMALL},{LARGE}]", "-n", COUNT, "-t", 1, "--base-rtt-us", 2000, "--timeout", 21, "--set", "qp.exp_cnt=0",
+            f"workload.sweep=[{SMALL},{LARGE}]", "-n", COUNT, "-t", 1, "--base-rtt-us", 50000, "--timeout", 21, "--set", "qp.exp_cnt=0",
             netns=self.veth.b)
         self.peer.accept(listener, self.program)
         self.peer.say("hello", protocol="softmrc.exchange", version=1, role="serve", software="scapy")

@@ -81,6 +81,19 @@ def endpoint_args(version, host):
         [w for i in (0, 1) for w in ("--ip", f"10.214.{i}.{host}")] if version == 4 else [])
 
 
+def cable():
+    """Namespaces a and b with two planes between them, whose links are up: the kernel says so a moment after they are, and an
+    endpoint that looks earlier tells its peer of a port that is down."""
+    veth = netns_lib.Veth(1500, 1500)
+    end = time.monotonic() + PATIENCE
+    for netns in (veth.a, veth.b):
+        for i in range(veth.planes):
+            while " state UP " not in netns_lib.ip("-n", netns, "link", "show", "dev", f"d{i}"):
+                check(time.monotonic() < end, f"d{i} does not come up")
+                time.sleep(0.02)
+    return veth
+
+
 class Peer:
     """`netns`: where its interfaces d0, d1 ... are. Frames of the other end wait in .inbox as (plane, raw, layers) after the
     checks that hold for all; Endpoint Requests are checked and answered at once. Exchange messages wait in .messages."""
