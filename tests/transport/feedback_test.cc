@@ -401,7 +401,7 @@ TEST_F(RttSample, ProbesTellNsccNothing) {
   EXPECT_EQ(s.send().size(), 1U) << "after one base RTT (D11), which still is the configured one";
 }
 
-// MRC 8.6. SKIP_ONCE is the mark of congestion; "always skip" speaks of the path alone.
+// 6.2, C38. SKIP_ONCE is the mark of congestion; "always skip" speaks of the path alone.
 TEST_F(RttSample, OnlySkipOnceIsACongestionMark) {
   for (const auto mark : {wire::EvMark::kNone, wire::EvMark::kSkipOnce, wire::EvMark::kAlwaysSkip}) {
     Sender s(config(true));
