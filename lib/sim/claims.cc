@@ -214,7 +214,8 @@ std::vector<Claim> claims() {
        0,
        {},
        {{"queues.trim", "false"}},
-       false_bad},
+       false_bad,
+       true},
       {"14 replacement",
        "tail / ideal of a 2:1 incast, most of a plane dead",
        "claim-14-replacement.yaml",
@@ -277,6 +278,10 @@ Claim ClaimCurve::at(std::size_t point) const {
   return c;
 }
 
+double ClaimResult::worst_with(bool at_most) const {
+  if (with.empty()) return 0;
+  return at_most ? *std::max_element(with.begin(), with.end()) : *std::min_element(with.begin(), with.end());
+}
 double ClaimResult::median_with() const {
   return median_of(with);
 }
@@ -306,8 +311,10 @@ void judge(const Claim& claim, ClaimResult& r) {
     r.failures.emplace_back("nothing was measured");
     return;
   }
-  if (!keeps(r.median_with()))
-    r.failures.push_back(fmt::format("{:.3f}, {} {:.3f} expected", r.median_with(), than, claim.limit));
+  const double with = claim.every_seed ? r.worst_with(claim.at_most) : r.median_with();
+  if (!keeps(with))
+    r.failures.push_back(fmt::format("{:.3f}{}, {} {:.3f} expected", with,
+                                     claim.every_seed ? " in the worst seed" : "", than, claim.limit));
   if (keeps(r.median_without()))
     r.failures.push_back(fmt::format("the control has {:.3f} and keeps the limit: the test shows nothing",
                                      r.median_without()));

@@ -20,6 +20,7 @@ struct Claim {
   config::Settings settings;  ///< over the file, for both
   config::Settings control;   ///< what switches the feature off
   double (*number)(const World& world, const Outcome& outcome) = nullptr;
+  bool every_seed = false;  ///< the worst seed must keep the limit, not the median
 };
 
 std::vector<Claim> claims();
@@ -48,6 +49,7 @@ struct CurveResult {
 struct ClaimResult {
   std::vector<double> with, without;  ///< by seed
   std::vector<std::string> failures;
+  [[nodiscard]] double worst_with(bool at_most) const;
   [[nodiscard]] double median_with() const;
   [[nodiscard]] double median_without() const;
 };
@@ -55,7 +57,7 @@ struct ClaimResult {
 /// One run's number. Errors: the scenario does not load, an invariant broke, or (but for the control) a flow
 /// failed or never completed.
 Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed);
-/// Whether the medians keep the limit and the control misses it.
+/// Whether the median (the worst, if every_seed) keeps the limit and the control's misses it.
 void judge(const Claim& claim, ClaimResult& result);
 void judge(const ClaimCurve& curve, CurveResult& result);
 double median_of(std::vector<double> values);  ///< 0 without values

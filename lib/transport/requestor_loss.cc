@@ -208,6 +208,8 @@ void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
   ++ctx_.counters.rx_nack;
   ++ctx_.counters.rx_nack_by_reason[index];
   if (index == 7) return;  // unknown: the timer covers it (D11, C32)
+  // Trimmed: what was not waits long behind the torsos, which go ahead of it, as probes do.
+  if (index < 2) rtt_.on_full_queue(now);
   const Seq seq = unwrap(nack.nack_psn, cack_);
   const bool known = window_.has_record(seq, first_, next_);
   Which match = Which::kNeither;

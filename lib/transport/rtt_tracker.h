@@ -17,6 +17,8 @@ class RttTracker {
 
   /// One sample. `full_path`: from a Write; probes are smaller and never teach the base (D18).
   void add(Duration rtt, Time now, bool full_path);
+  /// A queue was full somewhere: until samples come from behind it the spread is taken for the largest (D8).
+  void on_full_queue(Time now) { full_until_ = now + base() * 4; }
   /// A loss that was none: tolerate more reordering (D9).
   void on_spurious(Time now);
 
@@ -25,9 +27,11 @@ class RttTracker {
     return learn_ && seen_ && smallest_ > configured_ ? smallest_ : configured_;
   }
   [[nodiscard]] Duration srtt() const { return srtt_; }
-  /// D8. 1.25 x the spread of the samples of 4 base RTTs, within 1 to 4 of these; grows with spurious losses.
+  /// D8. 1.25 x the spread of the samples of 4 base RTTs, within 1 to 4 of these, 4 while queues are full;
+  /// grows with spurious losses.
   [[nodiscard]] Duration reo(Time now) const {
-    return factor_ == kOne ? allowance_ : allowance_ * factor(now) / kOne;
+    const Duration allowance = now < full_until_ ? base() * 4 : allowance_;
+    return factor_ == kOne ? allowance : allowance * factor(now) / kOne;
   }
 
  private:
@@ -48,6 +52,7 @@ class RttTracker {
   Duration allowance_ = configured_;
   std::int64_t factor_ = kOne;
   Time factor_at_;
+  Time full_until_;
   Time slot_start_;
   std::array<Slot, kSlots> slots_{};
   std::uint8_t current_ = 0;

@@ -29,6 +29,31 @@ std::vector<TxDesc> paced(Sender& s, std::size_t n, Duration gap) {
   return out;
 }
 
+// D8. Full queues trim what comes and hold what came: until a sample tells how long, the allowance is the
+// largest.
+TEST(LossInference, WhileQueuesTrimTheAllowanceIsTheLargest) {
+  RttTracker rtt(microseconds(10), false);
+  const Time now = Time{} + microseconds(100);
+  EXPECT_EQ(rtt.reo(now), microseconds(10));
+  rtt.on_full_queue(now);
+  EXPECT_EQ(rtt.reo(now), microseconds(40));
+  EXPECT_EQ(rtt.reo(now + microseconds(40) - nanoseconds(1)), microseconds(40));
+  EXPECT_EQ(rtt.reo(now + microseconds(40)), microseconds(10));
+  for (const wire::NackReason reason : {wire::NackReason::kTrimmed, wire::NackReason::kTrimmedLasthop}) {
+    Sender s(config_1k());
+    s.post(64 * 1024);
+    const auto out = paced(s, 20, microseconds(1));
+    s.nack(out[15], reason);
+    s.sack(s.sack_for(out[11], out[0].psn, 0b11111111110));  // as below, where PSN 1 is lost by it
+    const auto again = s.send(1);
+    ASSERT_EQ(again.size(), 1U);
+    EXPECT_EQ(again[0].psn, out[15].psn) << "the trimmed one alone";
+    (void)s.send(1);
+    EXPECT_EQ(s.rtx(RtxCause::kInferredLoss), 0U);
+    EXPECT_EQ(s.qp.ev_set().counters().assumed_bad, 0U);
+  }
+}
+
 // D8. A 0 bit inside the bitmap, sent reo before the trigger: lost.
 TEST(LossInference, TimeOrder) {
   Sender s(config_1k());
