@@ -29,7 +29,8 @@ constexpr const char* kUsage =
     "fault_runs [--runs N] [--at-least N] [--first-seed N] [--jobs N]\n"
     "fault_runs --nightly [--first-seed N] [--seconds N] [--jobs N]\n"
     "fault_runs --seed N [--trace]\n"
-    "  N runs that count; fails when a rule breaks, or when anything of the coverage was met less than\n"
+    "  N runs that count (MRC_FAULT_RUNS over it); fails when a rule breaks, or when anything of the "
+    "coverage was met less than\n"
     "  --at-least times (N / 200: 100 in 20000 runs). --nightly goes on until stopped, whatever fails: "
     "prints\n"
     "  each failing seed, what it met every 1000 runs, and fails at its end if any did. --seed runs one, "
@@ -55,6 +56,11 @@ bool parse(int argc, char** argv, Options& o) {
                       : a == "--trace"      ? (o.trace = true)
                                             : false;
     if (!fine) return false;
+  }
+  if (const char* asked = std::getenv("MRC_FAULT_RUNS"); asked != nullptr && *asked != '\0') {
+    char* end = nullptr;
+    o.runs = std::strtoull(asked, &end, 10);
+    if (*end != '\0' || o.runs == 0) return false;
   }
   if (o.at_least == ~std::uint64_t{0}) o.at_least = o.nightly ? 0 : o.runs / 200;
   if (o.first_seed == 0)
