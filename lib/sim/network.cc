@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "sim/faults.h"
+#include "sim/queue_depths.h"
 
 namespace mrc::sim {
 
@@ -33,7 +34,6 @@ fabric::PortConfig port_of(const Scenario& s, double gbps, bool last_hop, bool b
 
 fabric::ClosSpec clos_of(const Scenario& s) {
   const NetworkScenario& n = s.network;
-  const double up = n.uplink_gbps > 0 ? n.uplink_gbps : n.link_gbps;
   fabric::ClosSpec c;
   c.tiers = n.tiers;
   c.planes = n.planes;
@@ -47,8 +47,26 @@ fabric::ClosSpec clos_of(const Scenario& s) {
   c.host_port.data_queue_bytes = c.host_port.control_queue_bytes = 0;  // a host sends when its port is free
   c.host_port.ecn.enabled = false;
   c.t0_down = port_of(s, n.link_gbps, true, false);
-  c.t0_up = c.t1_down = c.t1_up = c.t2_down = port_of(s, up, false, true);
+  c.t0_up = c.t1_down = c.t1_up = c.t2_down = port_of(s, n.link_gbps, false, true);  // set_speeds
   return c;
+}
+
+// Each link has its plane's and tier's speed, its queue and marks what the plane's ports have.
+void set_speeds(fabric::Topology& t, const NetworkScenario& n) {
+  for (fabric::LinkSpec& l : t.links) {
+    const PlaneSpeeds v = speeds_of(n, l.plane);
+    const QueueClass c = class_of_link(t, l);
+    const bool to_host = c == QueueClass::kHost || c == QueueClass::kLastHop;
+    const bool core = c == QueueClass::kT1Up || c == QueueClass::kT2Down;
+    const double gbps = to_host ? v.link_gbps : core ? v.core_gbps : v.uplink_gbps;
+    l.port.rate_bps = static_cast<std::uint64_t>(gbps * 1e9);
+    const auto scale = [&](std::uint32_t& bytes) {
+      bytes = static_cast<std::uint32_t>(static_cast<double>(bytes) * (v.link_gbps / n.link_gbps));
+    };
+    for (std::uint32_t* bytes : {&l.port.data_queue_bytes, &l.port.control_queue_bytes, &l.port.ecn.min_bytes,
+                                 &l.port.ecn.max_bytes})
+      scale(*bytes);
+  }
 }
 
 void slow_down(fabric::Topology& t, const SlowLinksScenario& slow) {
@@ -83,6 +101,7 @@ fabric::UsidPlan usid_plan(const Scenario& s) {
 Result<fabric::Topology> make_topology(const Scenario& s) {
   auto topology = fabric::make_clos(clos_of(s));
   if (!topology) return topology;
+  set_speeds(*topology, s.network);
   slow_down(*topology, s.slow_links);
   if (!path::is_srv6(s.paths.format)) return topology;
   if (auto ok = fabric::number_usids(*topology, usid_plan(s)); !ok) return ok.error();

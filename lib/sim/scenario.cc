@@ -15,10 +15,6 @@
 namespace mrc::sim {
 namespace {
 
-double uplink_gbps(const NetworkScenario& n) {
-  return n.uplink_gbps > 0 ? n.uplink_gbps : n.link_gbps;
-}
-
 std::uint32_t full_packet_bytes(const Scenario& s) {
   transport::TxDesc d;
   d.opcode = wire::Opcode::kWriteMiddle;
@@ -33,6 +29,16 @@ Result<void> check_network(const Scenario& s) {
   if (n.hosts % pod != 0)
     return Error{fmt::format("network.hosts: {} is no multiple of {} (hosts_per_t0{})", n.hosts, pod,
                              n.tiers == 3 ? " x t0_per_pod" : "")};
+  std::uint32_t seen = 0;
+  for (std::size_t i = 0; i < n.plane_speeds.size(); ++i) {
+    const std::uint32_t plane = n.plane_speeds[i].plane;
+    if (plane >= n.planes)
+      return Error{
+          fmt::format("network.plane_speeds[{}].plane: {} but planes are 0 to {}", i, plane, n.planes - 1)};
+    if ((seen >> plane & 1U) != 0)
+      return Error{fmt::format("network.plane_speeds[{}].plane: {} is there twice", i, plane)};
+    seen |= 1U << plane;
+  }
   if (s.slow_links.number != 0) {
     if (s.slow_links.tier == 1 && n.tiers == 2)
       return Error{"slow_links.tier: 1 lies between T1 and T2, but network.tiers is 2; use 0"};
@@ -153,16 +159,36 @@ SizeModel sizes_of(const Scenario& s) {
   return SizeModel::real(s.paths.format == path::EvFormat::kSrv6 ? kOuter : kOuter + kSrh);
 }
 
+PlaneSpeeds speeds_of(const NetworkScenario& n, std::uint32_t plane) {
+  PlaneScenario own;
+  for (const PlaneScenario& p : n.plane_speeds)
+    if (p.plane == plane) own = p;
+  const auto first = [](std::initializer_list<double> gbps) {
+    return *std::find_if(gbps.begin(), gbps.end(), [](double g) { return g > 0; });
+  };
+  PlaneSpeeds v;
+  v.link_gbps = first({own.link_gbps, n.link_gbps});
+  v.uplink_gbps = first({own.uplink_gbps, n.uplink_gbps, v.link_gbps});
+  v.core_gbps = first({own.core_gbps, own.uplink_gbps, n.core_gbps, v.uplink_gbps});
+  return v;
+}
+
 double host_rate_bps(const NetworkScenario& n) {
-  return n.link_gbps * 1e9 * n.planes;
+  double gbps = 0;
+  for (std::uint32_t plane = 0; plane < n.planes; ++plane) gbps += speeds_of(n, plane).link_gbps;
+  return gbps * 1e9;
 }
 
 Duration base_rtt_of(const Scenario& s) {
   const NetworkScenario& n = s.network;
   const unsigned switch_links = n.tiers == 2 ? 2 : 4;
   const double bits = 8.0 * (full_packet_bytes(s) + sizes_of(s).control_bytes_of(wire::Opcode::kSack));
-  const double ns = bits * (2 / n.link_gbps + switch_links / uplink_gbps(n)) +
-                    2.0 * (2 + switch_links) * static_cast<double>(n.delay.ns);
+  double ns_a_bit = 0;  // of the slowest plane
+  for (std::uint32_t plane = 0; plane < n.planes; ++plane) {
+    const PlaneSpeeds v = speeds_of(n, plane);
+    ns_a_bit = std::max(ns_a_bit, 2 / v.link_gbps + 2 / v.uplink_gbps + (n.tiers == 3 ? 2 / v.core_gbps : 0));
+  }
+  const double ns = bits * ns_a_bit + 2.0 * (2 + switch_links) * static_cast<double>(n.delay.ns);
   return nanoseconds(static_cast<std::int64_t>(std::ceil(ns)));
 }
 

@@ -49,6 +49,14 @@ enum class FaultKind : std::uint8_t {
 enum class FaultPlace : std::uint8_t { kHostPort, kUplink, kSwitch, kPlane, kFabric, kEv };
 enum class Direction : std::uint8_t { kBoth, kUp, kDown };
 
+/// A plane with speeds of its own; 0: as the whole network has it.
+struct PlaneScenario {
+  std::uint32_t plane = 0;
+  double link_gbps = 0;
+  double uplink_gbps = 0;
+  double core_gbps = 0;
+};
+
 /// Shape, speed and distance (fabric::ClosSpec).
 struct NetworkScenario {
   std::uint32_t tiers = 2;
@@ -61,6 +69,8 @@ struct NetworkScenario {
   std::uint32_t t2_per_t1 = 1;
   double link_gbps = 100;
   double uplink_gbps = 0;  ///< 0: as link_gbps
+  double core_gbps = 0;    ///< 0: as uplink_gbps
+  std::vector<PlaneScenario> plane_speeds;
   Duration delay = microseconds(1);
   Duration jitter{};
   WireSizes sizes = WireSizes::kReal;
@@ -223,6 +233,11 @@ std::string print_scenario(const Scenario& scenario, bool annotate);
 SizeModel sizes_of(const Scenario& scenario);
 /// Round trip of a full data packet and its SACK over the longest way, empty network.
 Duration base_rtt_of(const Scenario& scenario);
+/// Speeds of a plane: host ports, links between T0 and T1, links between T1 and T2.
+struct PlaneSpeeds {
+  double link_gbps = 0, uplink_gbps = 0, core_gbps = 0;
+};
+PlaneSpeeds speeds_of(const NetworkScenario& network, std::uint32_t plane);
 /// Bits per second of one host over all planes.
 double host_rate_bps(const NetworkScenario& network);
 

@@ -52,6 +52,15 @@ inline constexpr Name<path::Selector> kSelectors[] = {
 inline constexpr double kMaxUs = 1e9;
 
 template <class V>
+void describe(V& v, PlaneScenario& c) {
+  v.integer("plane", c.plane, {0, kMaxPlanes - 1}, "which");
+  v.number("link_gbps", c.link_gbps, 0, 3200, "host ports; 0: as network.link_gbps");
+  v.number("uplink_gbps", c.uplink_gbps, 0, 3200,
+           "T0 to T1; 0: as network.uplink_gbps, else as link_gbps here");
+  v.number("core_gbps", c.core_gbps, 0, 3200, "T1 to T2; 0: as uplink_gbps here, else as network.core_gbps");
+}
+
+template <class V>
 void describe(V& v, NetworkScenario& c) {
   v.integer("tiers", c.tiers, {2, 3}, "switch tiers");
   v.integer("planes", c.planes, {1, kMaxPlanes}, "independent networks, one port of each host in each");
@@ -62,7 +71,10 @@ void describe(V& v, NetworkScenario& c) {
   v.integer("t0_per_pod", c.t0_per_pod, {1, 4096}, "three tiers: T0s of a pod");
   v.integer("t2_per_t1", c.t2_per_t1, {1, 4096}, "three tiers: uplinks of a T1, each to a T2 of its own");
   v.number("link_gbps", c.link_gbps, 0.001, 3200, "host ports, and all links unless uplink_gbps is set");
-  v.number("uplink_gbps", c.uplink_gbps, 0, 3200, "links between switches; 0: as link_gbps");
+  v.number("uplink_gbps", c.uplink_gbps, 0, 3200, "links between T0 and T1; 0: as link_gbps");
+  v.number("core_gbps", c.core_gbps, 0, 3200, "three tiers: links between T1 and T2; 0: as uplink_gbps");
+  v.list("plane_speeds", c.plane_speeds, kMaxPlanes,
+         "planes with other speeds; their queues and marks in proportion to link_gbps");
   v.micros("delay_us", c.delay, 0, 1e5, "propagation of every link");
   v.micros("jitter_us", c.jitter, 0, 1e5, "uniform extra delay of links between switches; order is kept");
   v.choice("sizes", c.sizes, kWireSizes, "bytes on the wire: real headers, or the UEC simulator's");

@@ -140,16 +140,16 @@ Result<QpId> World::connect_mrc(std::uint32_t src, std::uint32_t dst, cc::Qpcc* 
 // The QPs of a pair in equal shares over the planes: what a bonding driver does at best.
 Result<QpId> World::connect_rc(std::uint32_t src, std::uint32_t dst, std::uint32_t number) {
   const RcScenario& r = scenario_.rc;
-  const double port_bps = scenario_.network.link_gbps * 1e9;
   RcSetup setup;
   setup.config.mtu_bytes = scenario_.qp.attr.path_mtu;
   setup.config.window_bytes = r.window_bytes;
   setup.config.timeout = r.timeout;
   setup.config.retries = r.retries;
-  if (r.dcqcn == RcRate::kPaper) setup.config.dcqcn = DcqcnParams::paper(port_bps);
-  if (r.dcqcn == RcRate::kNic) setup.config.dcqcn = DcqcnParams::nic(port_bps);
   const std::uint64_t first = mix64(scenario_.seed ^ (std::uint64_t{src} << 32 | dst));
   setup.plane = static_cast<std::uint8_t>((first + number) % scenario_.network.planes);
+  const double port_bps = speeds_of(scenario_.network, *setup.plane).link_gbps * 1e9;
+  if (r.dcqcn == RcRate::kPaper) setup.config.dcqcn = DcqcnParams::paper(port_bps);
+  if (r.dcqcn == RcRate::kNic) setup.config.dcqcn = DcqcnParams::nic(port_bps);
   return rc_->connect(src, dst, setup);
 }
 

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "sim/network.h"
+
 namespace mrc::sim {
 namespace {
 
@@ -52,6 +54,39 @@ TEST(Scenario, BaseRttQueuesAndMarksFollowFromTheNetwork) {
   EXPECT_NEAR(static_cast<double>(s->queues.data_bytes), bdp, 1);
   EXPECT_NEAR(static_cast<double>(s->queues.last_hop_bytes), 1.5 * bdp, 1);
   EXPECT_NEAR(static_cast<double>(s->queues.ecn_min_bytes), 0.2 * bdp, 1);
+}
+
+TEST(Scenario, SpeedsAreOfATierAndOfAPlane) {
+  const char* text =
+      "network: {tiers: 3, planes: 3, hosts: 16, hosts_per_t0: 2, t1: 2, t0_per_pod: 2, t2_per_t1: 2,\n"
+      "  link_gbps: 100, uplink_gbps: 50, core_gbps: 25,\n"
+      "  plane_speeds: [{plane: 1, link_gbps: 40}, {plane: 2, link_gbps: 200, uplink_gbps: 400}]}\n";
+  const auto s = load_scenario_text(text, "s.yaml");
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(host_rate_bps(s->network), 340e9);
+  const auto t = make_topology(*s);
+  ASSERT_TRUE(t) << t.error().message;
+  const double expected[3][3] = {{100, 50, 25}, {40, 50, 25}, {200, 400, 400}};
+  for (const fabric::LinkSpec& l : t->links) {
+    const bool host = l.from.is_host || l.to.is_host;
+    const bool core = !host && (t->switches[l.from.id].tier == 2 || t->switches[l.to.id].tier == 2);
+    EXPECT_EQ(l.port.rate_bps, static_cast<std::uint64_t>(expected[l.plane][host ? 0 : core ? 2 : 1] * 1e9));
+  }
+  // The slowest plane has the longest round trip, and smaller queues.
+  const double bits = 8 * ((4096 + 8 + 12 + 4 + 4 + 16 + 4 + 78) + (60 + 78));
+  EXPECT_NEAR(static_cast<double>(s->qp.policy.base_rtt.ns), 12000 + bits * (2 / 40. + 2 / 50. + 2 / 25.), 1);
+  const auto queue = [&](std::uint32_t plane) {
+    return t->links[t->down_of(0, plane)].port.data_queue_bytes;
+  };
+  EXPECT_NEAR(queue(1), 0.4 * queue(0), 1);
+  EXPECT_NEAR(queue(2), 2.0 * queue(0), 1);
+  const auto again = load_scenario_text(print_scenario(*s, false), "printed");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(print_scenario(*again, false), print_scenario(*s, false));
+  EXPECT_NE(error_of("network: {planes: 2, plane_speeds: [{plane: 2}]}\n").find("planes are 0 to 1"),
+            std::string::npos);
+  EXPECT_NE(error_of("network: {plane_speeds: [{plane: 1}, {plane: 1}]}\n").find("is there twice"),
+            std::string::npos);
 }
 
 TEST(Scenario, TheHtsimPresetHasThePublishedBaseRttAndKeysOverItWin) {
