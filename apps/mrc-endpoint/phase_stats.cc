@@ -31,6 +31,30 @@ const char* name_of(path::EvState s) {
   return "?";
 }
 
+const char* name_of(path::EvCause c) {
+  switch (c) {
+    case path::EvCause::kMark:
+      return "mark";
+    case path::EvCause::kTrimmed:
+      return "trimmed";
+    case path::EvCause::kLoss:
+      return "loss";
+    case path::EvCause::kAckTimeout:
+      return "ack_timeout";
+    case path::EvCause::kProbeOk:
+      return "probe_ok";
+    case path::EvCause::kSpurious:
+      return "spurious";
+    case path::EvCause::kRotation:
+      return "rotation";
+    case path::EvCause::kController:
+      return "controller";
+    case path::EvCause::kFallback:
+      return "fallback";
+  }
+  return "?";
+}
+
 std::string ev_value(const path::EvTable& table, const path::EvEntry& e) {
   constexpr std::array<std::size_t, 4> kBytes{2, 4, 16, 32};
   std::string text = "0x";
@@ -290,6 +314,25 @@ Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps) {
   return s;
 }
 
+report::EvEvents take_ev_events(nic::Nic& nic, const QpSet& qps, Time since) {
+  report::EvEvents out;
+  for (std::size_t i = 0; i < qps.size(); ++i) {
+    // Read to the end: what is left would pass for news of the next phase.
+    const Result<nic::EvEvents> read = nic.poll_ev_events(qps[i].qpn, kMostEvEvents);
+    if (!read) continue;  // the QP is gone, its events too
+    out.dropped += read->dropped;
+    for (const path::EvSet::Event& e : read->events) {
+      if (out.events.size() >= kMostEvEvents) {
+        ++out.dropped;
+        continue;
+      }
+      out.events.push_back({static_cast<unsigned>(i), e.ev, qps.evs()[e.ev].port, (e.at - since).ns,
+                            name_of(e.from), name_of(e.to), name_of(e.cause)});
+    }
+  }
+  return out;
+}
+
 report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const QpSet& qps,
                                 const Snapshot& before, const Snapshot& after, const PhaseObservation& seen) {
   const PhaseSetup& setup = phase.setup();
@@ -325,6 +368,7 @@ report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const Q
   if (phase.peer_report()) r.peer_verification = verification_of(*phase.peer_report(), seen);
   r.peer_verification.on = setup.verify;
   add_evs(before, after, qps.evs(), r);
+  r.ev_events = take_ev_events(nic, qps, seen.since);
   add_controllers(before, after, qps, r);
   add_transport(before, after, r);
   add_engine(before, after, phase, r);

@@ -32,7 +32,13 @@ struct PhaseObservation {
   std::vector<bool> link_up;            ///< by plane
   std::vector<std::string> port_names;  ///< by plane
   std::string no_verify_reason;
+  Time since;  ///< when the counters of this phase begin
 };
+
+/// What became of EVs since the last call; the oldest `kMostEvEvents` of each phase, others are counted as
+/// dropped. Control thread of the Nic.
+inline constexpr std::size_t kMostEvEvents = 1024;
+report::EvEvents take_ev_events(nic::Nic& nic, const QpSet& qps, Time since);
 
 report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const QpSet& qps,
                                 const Snapshot& before, const Snapshot& after, const PhaseObservation& seen);

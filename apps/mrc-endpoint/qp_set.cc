@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "config/denylist.h"
 #include "plan.h"
 
 namespace mrc::endpoint {
@@ -82,6 +83,8 @@ Result<void> QpSet::create_qps(std::vector<Lane>& lanes, const QpSetConfig& set,
     controllers.push_back(std::make_shared<cc::Qpcc>(*std::move(algorithm), config_.cc.send_test));
     lane.clear();
   }
+  const auto denied = config::denied_evs(config_.ev, *evs_);
+  if (!denied) return denied.error();
   for (std::uint32_t i = 0; i < set.qps; ++i) {
     QpEnd end;
     end.worker = i % static_cast<unsigned>(lanes.size());
@@ -94,12 +97,19 @@ Result<void> QpSet::create_qps(std::vector<Lane>& lanes, const QpSetConfig& set,
     params.policy = config_.qp.policy;
     params.policy.ev.ev_min_active =
         std::min<std::uint32_t>(params.policy.ev.ev_min_active, static_cast<std::uint32_t>(evs_->size()));
+    params.policy.ev.selector = config_.paths.selector;
+    params.policy.ev.active_evs =
+        std::min<std::uint32_t>(config_.paths.active, static_cast<std::uint32_t>(evs_->size()));
+    params.policy.ev.rtt_reroute = config_.paths.rtt_reroute;
     params.evs = evs_;
     params.cc = controllers[end.worker];
     params.app = lanes[end.worker].queue();
     Result<std::uint32_t> qpn = nic_.create_qp(end.worker, params);
     if (!qpn) return qpn.error();
     end.qpn = *qpn;
+    for (const path::EvIndex ev : *denied) {
+      if (Result<void> r = nic_.set_ev_state(end.qpn, ev, path::EvState::kDenied); !r) return r;
+    }
     if (set.sends) end.source = source_.data() + i * set.region_bytes;
     if (set.receives) end.target = target_.data() + i * set.region_bytes;
     lanes[end.worker].add_qp(end.qpn);

@@ -241,6 +241,7 @@ void Session::make_runner(const PhasePlan& plan, std::uint32_t index) {
   window_messages_ = 0;
   if (options_.on_phase) options_.on_phase(*phase_);
   before_ = take_snapshot(nic_, *qps_);
+  seen_.since = options_.clock();
   prepared_said_ = false;
   moved_at_ = Time{};
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/address_rule.h"
+#include "config/denylist.h"
 #include "config/endpoint_schema.h"
 #include "config/ev_profile.h"
 #include "config/loader.h"
@@ -63,6 +64,19 @@ Result<void> check_planes(const EndpointConfig& c) {
   return {};
 }
 
+Result<void> check_denied(const EndpointConfig& c, const path::EvTable& table) {
+  const EvConfig& ev = c.ev;
+  for (std::size_t i = 0; i < ev.denied.size() && ev.mode == EvMode::kAuto; ++i) {
+    if (ev.denied[i].ev.empty()) continue;
+    return Error{
+        fmt::format("ev.denied[{}].ev: mode auto draws its values from the seed; give an 'index'", i)};
+  }
+  if (!ev.denied.empty() && c.workload.pin_ev >= 0)
+    return Error{"ev.denied: workload.pin_ev leaves one EV; set one of the two"};
+  if (const auto denied = denied_evs(ev, table); !denied) return denied.error();
+  return {};
+}
+
 Result<void> check_ev(const EndpointConfig& c) {
   const std::size_t planes = c.planes.empty() ? c.plane_count : c.planes.size();
   const EvConfig& ev = c.ev;
@@ -84,6 +98,11 @@ Result<void> check_ev(const EndpointConfig& c) {
     return Error{fmt::format("qp.ev_min_active: {} is above the number of EVs, {}",
                              c.qp.policy.ev.ev_min_active, count)};
   }
+  if (c.paths.active > count)
+    return Error{fmt::format("paths.active: {} is above the number of EVs, {}", c.paths.active, count)};
+  if (c.paths.active != 0 && c.qp.policy.ev.ev_min_active > c.paths.active)
+    return Error{fmt::format("qp.ev_min_active: {} is above paths.active {}", c.qp.policy.ev.ev_min_active,
+                             c.paths.active)};
   for (std::size_t i = 0; i < ev.values.size(); ++i) {
     if (ev.values[i].plane >= planes) {
       return Error{fmt::format("ev.values[{}].plane: {} but there are planes 0 to {}", i, ev.values[i].plane,
@@ -98,8 +117,9 @@ Result<void> check_ev(const EndpointConfig& c) {
     return Error{
         fmt::format("ev.format: {} needs IPv6 addresses on the planes", find_name(kEvFormats, ev.format))};
   }
-  if (Result<path::EvTable> table = path::build_table(ev_profile_of(c, !v4, 1)); !table)
-    return Error{"ev: " + table.error().message};
+  const Result<path::EvTable> table = path::build_table(ev_profile_of(c, !v4, 1));
+  if (!table) return Error{"ev: " + table.error().message};
+  if (Result<void> r = check_denied(c, *table); !r) return r;
   if (c.workload.pin_ev >= 0 && static_cast<std::size_t>(c.workload.pin_ev) >= count) {
     return Error{fmt::format("workload.pin_ev: {} but there are EVs 0 to {}", c.workload.pin_ev, count - 1)};
   }

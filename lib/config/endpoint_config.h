@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cc/qpcc.h"
+#include "path/ev_set.h"
 #include "path/ev_table.h"
 #include "transport/qp.h"
 #include "wire/dscp.h"
@@ -80,6 +81,13 @@ struct EvValueConfig {
   std::uint8_t plane = 0;
 };
 
+/// EVs that are never sent on: one by its index, or all of a value.
+struct DeniedEvConfig {
+  std::int32_t index = -1;
+  std::string ev;           ///< hex bytes, as results print them
+  std::int32_t plane = -1;  ///< with `ev`: on this plane alone
+};
+
 struct EvConfig {
   path::EvFormat format = path::EvFormat::kUdp;
   path::EvOrder order = path::EvOrder::kB;
@@ -88,6 +96,14 @@ struct EvConfig {
   std::uint16_t count = 128;
   std::vector<EvFieldConfig> fields;
   std::vector<EvValueConfig> values;
+  std::vector<DeniedEvConfig> denied;
+};
+
+/// Which of the EVs a QP uses; the scenario's section of the same name has the same keys.
+struct PathsConfig {
+  path::Selector selector = path::Selector::kMrc;
+  std::uint32_t active = 0;  ///< EVs in rotation, the rest are backups on their planes; 0: all
+  bool rtt_reroute = false;  ///< rest an EV whose RTT stands out
 };
 
 struct CcConfig {
@@ -169,6 +185,7 @@ struct EndpointConfig {
   std::uint32_t plane_count = 4;  ///< used when `planes` is empty
   NetConfig net;
   EvConfig ev;
+  PathsConfig paths;
   QpConfig qp;
   CcConfig cc;
   DscpConfig dscp;

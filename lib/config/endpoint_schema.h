@@ -50,6 +50,10 @@ inline constexpr Name<path::EvFormat> kEvFormats[] = {{"udp", path::EvFormat::kU
                                                       {"srv6", path::EvFormat::kSrv6},
                                                       {"srv6_srh", path::EvFormat::kSrv6Srh}};
 inline constexpr Name<path::EvOrder> kEvOrders[] = {{"B", path::EvOrder::kB}, {"A", path::EvOrder::kA}};
+inline constexpr Name<path::Selector> kSelectors[] = {
+    {"mrc", path::Selector::kMrc},       {"oblivious", path::Selector::kOblivious},
+    {"bitmap", path::Selector::kBitmap}, {"score", path::Selector::kScore},
+    {"reps", path::Selector::kReps},     {"single", path::Selector::kSingle}};
 inline constexpr Name<wire::DscpClass> kDataClasses[] = {{"no_trim", wire::DscpClass::kNoTrim},
                                                          {"trimmable", wire::DscpClass::kTrimmable},
                                                          {"trimmable_retx", wire::DscpClass::kTrimmableRetx}};
@@ -105,6 +109,13 @@ void describe(V& v, EvValueConfig& c) {
 }
 
 template <class V>
+void describe(V& v, DeniedEvConfig& c) {
+  v.integer_or_none("index", c.index, {0, kMaxEvs - 1}, "an EV by its place in the profile");
+  v.text("ev", c.ev, kHexText, "or all EVs of this value, as results print it; not with mode auto");
+  v.integer_or_none("plane", c.plane, {0, kMaxPlanes - 1}, "with ev: on this plane alone");
+}
+
+template <class V>
 void describe(V& v, EvConfig& c) {
   v.choice("format", c.format, kEvFormats, "how an EV is carried");
   v.choice("order", c.order, kEvOrders,
@@ -116,6 +127,15 @@ void describe(V& v, EvConfig& c) {
       "EVs in the profile, equal shares per plane; auto: 128 or just above, or all that 'fields' give");
   v.list("fields", c.fields, 16, "fields of a generated or explicit profile, leftmost bits first");
   v.list("values", c.values, kMaxEvs, "the EVs of an explicit profile");
+  v.list("denied", c.denied, kMaxEvs, "EVs that our end never sends on (DENIED)");
+}
+
+template <class V>
+void describe(V& v, PathsConfig& c) {
+  v.choice("selector", c.selector, kSelectors, "who picks the EV of a packet");
+  v.integer("active", c.active, {0, kMaxEvs},
+            "EVs in rotation, the rest are backups on their planes; 0: all");
+  v.flag("rtt_reroute", c.rtt_reroute, "rest an EV whose RTT stands out against its plane's others");
 }
 
 template <class V>
@@ -246,6 +266,7 @@ void describe(V& v, EndpointConfig& c) {
   v.list("planes", c.planes, kMaxPlanes, "one entry a plane");
   v.section("net", c.net, "addresses and headers");
   v.section("ev", c.ev, "entropy values, the paths");
+  v.section("paths", c.paths, "which EVs a QP uses");
   v.section("qp", c.qp, "queue pairs");
   v.section("cc", c.cc, "congestion control");
   v.section("dscp", c.dscp, "traffic classes");

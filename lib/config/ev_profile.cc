@@ -8,20 +8,6 @@
 namespace mrc::config {
 namespace {
 
-/// "0x1234:5678" to left-aligned bytes (5.3). The text was checked when it was loaded.
-path::EvValue ev_bytes(std::string_view text) {
-  std::string digits;
-  for (const char c : text.substr(2)) {
-    if (c != ':' && c != ' ') digits += c;
-  }
-  if (digits.size() % 2 != 0) digits += '0';
-  path::EvValue value{};
-  for (std::size_t i = 0; i < value.size() && 2 * i + 1 < digits.size(); ++i) {
-    value[i] = static_cast<std::uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
-  }
-  return value;
-}
-
 /// Format widths and fields of a profile; nothing else.
 path::EvProfile fields_of(const EvConfig& ev) {
   path::EvProfile p;
@@ -34,6 +20,19 @@ path::EvProfile fields_of(const EvConfig& ev) {
 }
 
 }  // namespace
+
+path::EvValue ev_bytes(std::string_view text) {
+  std::string digits;
+  for (const char c : text.substr(2)) {
+    if (c != ':' && c != ' ') digits += c;
+  }
+  if (digits.size() % 2 != 0) digits += '0';
+  path::EvValue value{};
+  for (std::size_t i = 0; i < value.size() && 2 * i + 1 < digits.size(); ++i) {
+    value[i] = static_cast<std::uint8_t>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+  }
+  return value;
+}
 
 std::size_t effective_ev_count(const EndpointConfig& c) {
   if (c.ev.mode == EvMode::kExplicit) return c.ev.values.size();

@@ -56,6 +56,22 @@ struct EvResult {
   std::uint64_t tx_pkts = 0, tx_bytes = 0, tx_rtx = 0, tx_probes = 0;
 };
 
+/// An EV that changed its state (MRC 9.5).
+struct EvEventResult {
+  unsigned qp = 0;
+  unsigned ev = 0;
+  unsigned plane = 0;
+  std::int64_t t_ns = 0;  ///< since the phase's counters began; below 0: while the QP was set up
+  std::string from, to;   ///< states as in EvResult
+  std::string cause;
+};
+
+/// Oldest first by QP; bounded.
+struct EvEvents {
+  std::vector<EvEventResult> events;
+  std::uint64_t dropped = 0;  ///< that did not fit
+};
+
 /// The congestion controller of one destination, shared by the QPs of one worker.
 struct ControllerResult {
   std::string kind;  ///< "off", "fixed", "nscc"
@@ -91,6 +107,7 @@ struct PhaseResult {
   Verification peer_verification;  ///< of what this end sent, as the peer reports it
   std::vector<PlaneResult> planes;
   std::vector<EvResult> evs;
+  EvEvents ev_events;
   std::vector<ControllerResult> controllers;
   Counters retransmissions;  ///< by cause
   Counters transport;        ///< the QPs' counters, summed

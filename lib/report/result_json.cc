@@ -75,6 +75,19 @@ Json ev(const EvResult& e) {
           {"tx_probes", e.tx_probes}};
 }
 
+Json ev_events(const EvEvents& e) {
+  Json events = Json::array();
+  for (const EvEventResult& x : e.events)
+    events.push_back({{"qp", x.qp},
+                      {"ev", x.ev},
+                      {"plane", x.plane},
+                      {"t_ns", x.t_ns},
+                      {"from", x.from},
+                      {"to", x.to},
+                      {"cause", x.cause}});
+  return {{"events", std::move(events)}, {"dropped", e.dropped}};
+}
+
 /// Without a whole window: what the whole phase had.
 Json windows(const PhaseResult& p) {
   const Windows& w = p.goodput_windows_bps;
@@ -136,6 +149,7 @@ Json phase(const PhaseResult& p) {
           {"peer_verification", verification(p.peer_verification)},
           {"planes", std::move(planes)},
           {"evs", std::move(evs)},
+          {"ev_events", ev_events(p.ev_events)},
           {"controllers", std::move(controllers)},
           {"retransmissions", counters(p.retransmissions)},
           {"transport", counters(p.transport)},

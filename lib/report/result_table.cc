@@ -77,6 +77,18 @@ void evs(const PhaseResult& p, const TableOptions& options, Out out) {
                  hi->tx_pkts);
 }
 
+/// How often which transition; each by itself stands in the JSON.
+void ev_events(const PhaseResult& p, Out out) {
+  const EvEvents& e = p.ev_events;
+  if (e.events.empty() && e.dropped == 0) return;
+  std::map<std::string, std::uint64_t> kinds;
+  for (const EvEventResult& x : e.events) ++kinds[fmt::format("{} to {} by {}", x.from, x.to, x.cause)];
+  std::string line;
+  for (const auto& [kind, n] : kinds) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", n, kind);
+  fmt::format_to(out, "  EV events    {}{}\n", line,
+                 e.dropped == 0 ? "" : fmt::format("; {} more were dropped", e.dropped));
+}
+
 void controllers(const PhaseResult& p, Out out) {
   for (const ControllerResult& c : p.controllers) {
     const std::uint64_t working = c.active_ns + c.ready_ns + c.pending_ns;
@@ -124,6 +136,7 @@ void phase(const RunResult& run, const PhaseResult& p, const TableOptions& optio
   if (two_ends && sends) fmt::format_to(out, "  peer checked {}\n", verification_line(p.peer_verification));
   planes(p, out);
   evs(p, options, out);
+  ev_events(p, out);
   controllers(p, out);
   const std::uint64_t spurious = value_of(p.transport, "spurious_rtx");
   fmt::format_to(out, "  rtx          {}{}\n  drops        {}\n  packets      {}{}\n",

@@ -44,10 +44,6 @@ inline constexpr Name<Direction> kDirections[] = {
 inline constexpr Name<fabric::Forwarding> kForwardings[] = {{"ecmp", fabric::Forwarding::kEcmp},
                                                             {"modulo", fabric::Forwarding::kModulo},
                                                             {"structured", fabric::Forwarding::kStructured}};
-inline constexpr Name<path::Selector> kSelectors[] = {
-    {"mrc", path::Selector::kMrc},       {"oblivious", path::Selector::kOblivious},
-    {"bitmap", path::Selector::kBitmap}, {"score", path::Selector::kScore},
-    {"reps", path::Selector::kReps},     {"single", path::Selector::kSingle}};
 
 inline constexpr double kMaxUs = 1e9;
 
@@ -116,7 +112,7 @@ void describe(V& v, PathScenario& c) {
            "srv6: a way names its switches (un), parallel cables by hash, or its cables (ua)");
   v.choice("usid_planes", c.usid_planes, kPlaneEncodings,
            "srv6: where the plane shows, in uSIDs or locators");
-  v.choice("selector", c.selector, kSelectors, "who picks the EV of a packet");
+  v.choice("selector", c.selector, config::kSelectors, "who picks the EV of a packet");
   v.integer("active", c.active, {0, kMaxEvs},
             "EVs in rotation, the rest are backups on their planes; 0: all");
   v.flag("any_plane_backup", c.any_plane_backup,

@@ -107,6 +107,32 @@ TEST(EndpointConfig, SaysWhereWhatAndHow) {
        "or use mrc"},
       {"qp: {mtu: 4096, timestamps: false}\ncc: {window: 4184, send_test: uet}\n", ""},
       {"cc: {window: 256}\n", ""},
+      {"ev:\n  denied:\n  - {index: 3}\n  - {index: 127}\n", ""},
+      {"ev:\n  denied:\n  - {index: 3}\n  - {index: 128}\n",
+       "e.yaml:4: ev.denied[1].index: 128 but there are EVs 0 to 127"},
+      {"ev:\n  denied:\n  - {ev: 0xc001}\n",
+       "e.yaml:3: ev.denied[0].ev: mode auto draws its values from the seed; give an 'index'"},
+      {"ev:\n  denied:\n  - {plane: 1}\n",
+       "e.yaml:3: ev.denied[0]: names no EV; give 'index', or 'ev' (its value, as results print it), not "
+       "both"},
+      {"ev:\n  denied:\n  - {index: 1, plane: 1}\n",
+       "e.yaml:3: ev.denied[0].index: 'plane' narrows a value; an index has its plane already"},
+      {"plane_count: 2\nev:\n  mode: explicit\n  values: [{ev: 0xc001}, {ev: 0xc001, plane: 1}]\n  denied:\n"
+       "  - {ev: 0xc001, plane: 1}\n",
+       ""},
+      {"plane_count: 2\nev:\n  mode: explicit\n  values: [{ev: 0xc001}, {ev: 0xc002, plane: 1}]\n  denied:\n"
+       "  - {ev: 0xc002, plane: 0}\n",
+       "e.yaml:6: ev.denied[0].ev: no EV of the profile has the value 0xc002 on plane 0"},
+      {"plane_count: 2\nev:\n  mode: explicit\n  values: [{ev: 0xc001}, {ev: 0xc001, plane: 1}]\n  denied:\n"
+       "  - {ev: 0xc001}\n",
+       "e.yaml:5: ev.denied: all 2 EVs are on it; leave one at least to send on"},
+      {"ev: {denied: [{index: 1}]}\nworkload: {pin_ev: 1}\n",
+       "e.yaml:1: ev.denied: workload.pin_ev leaves one EV; set one of the two"},
+      {"paths: {active: 129}\n", "e.yaml:1: paths.active: 129 is above the number of EVs, 128"},
+      {"paths: {active: 8}\nqp: {ev_min_active: 9}\n",
+       "e.yaml:2: qp.ev_min_active: 9 is above paths.active 8"},
+      {"paths: {selector: best}\n",
+       "e.yaml:1: paths.selector: 'best' is not one of mrc, oblivious, bitmap, score, reps, single"},
       {"workload: {pin_ev: 500}\n", "e.yaml:1: workload.pin_ev: 500 but there are EVs 0 to 127"},
   };
   for (const auto& [text, want] : cases) EXPECT_EQ(error_of(text), want) << text;

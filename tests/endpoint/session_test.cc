@@ -15,6 +15,7 @@
 #include "end.h"
 #include "ethdev/eal.h"
 #include "nic/clock.h"
+#include "phase_stats.h"
 #include "ring/ring_pair.h"
 
 namespace mrc::endpoint {
@@ -72,6 +73,13 @@ class Loop {
   Session& session(std::size_t i) { return *session_[i]; }
   config::EndpointConfig& config(std::size_t i) { return config_[i]; }
   [[nodiscard]] Time now() const { return clock_.now(); }
+  /// A QP of that end, null before it has one.
+  const transport::Qp* qp(std::size_t i) {
+    for (std::uint32_t qpn = 0; qpn < 1U << 24; ++qpn) {
+      if (const transport::Qp* found = end_[i]->nic().worker(0).qp(qpn)) return found;
+    }
+    return nullptr;
+  }
 
   std::function<void(Loop&)> during;
   unsigned serve_steps_every = 1;  ///< rounds: more, and the messages of the running end come in batches
@@ -291,6 +299,93 @@ TEST(Session, AMisplacedPacketFails) {
   loop.run(misplace_one);
   ASSERT_EQ(loop.results[1].size(), 1U);
   EXPECT_GE(loop.results[1][0].peer_verification.messages_bad, 1U);
+}
+
+// --- which EVs carry it
+// -----------------------------------------------------------------------------------------
+
+TEST(Session, ADeniedEvCarriesNothingAndIsTold) {
+  config::EndpointConfig c = workload(config::WorkloadKind::kWriteBw, 65536, 100);
+  c.ev.denied.resize(2);
+  c.ev.denied[0].index = 3;
+  c.ev.denied[1].index = 8;
+  Loop loop(c);
+  loop.run();
+  expect_clean(loop, 100, 65536);
+  const report::PhaseResult& r = loop.results[1][0];
+  for (const report::EvResult& e : r.evs) {
+    EXPECT_EQ(e.state, e.ev == 3 || e.ev == 8 ? "DENIED" : "GOOD") << e.ev;
+    EXPECT_EQ(e.tx_pkts == 0, e.ev == 3 || e.ev == 8) << e.ev;
+  }
+  ASSERT_EQ(r.ev_events.events.size(), 2U);
+  EXPECT_EQ(r.ev_events.dropped, 0U);
+  for (const report::EvEventResult& e : r.ev_events.events) {
+    EXPECT_EQ(e.to, "DENIED");
+    EXPECT_EQ(e.cause, "controller");
+    EXPECT_LT(e.t_ns, 0) << "before the phase";
+  }
+}
+
+TEST(Session, MoreEvEventsThanAreKeptAreCounted) {
+  config::EndpointConfig c = workload(config::WorkloadKind::kWriteBw, 64, 10);
+  c.plane_count = 2;
+  c.ev.count = 1200;
+  c.ev.count_auto = false;
+  c.workload.qps = 6;
+  for (int ev = 0; ev < 300; ++ev) c.ev.denied.emplace_back().index = ev;
+  Loop loop(c);
+  loop.run();
+  const report::EvEvents& e = loop.results[1].at(0).ev_events;
+  EXPECT_EQ(e.events.size(), kMostEvEvents);
+  EXPECT_EQ(e.events.size() + e.dropped, 6U * 300) << "256 of a QP, 1024 of a phase";
+}
+
+TEST(Session, WhatChoosesPathsReachesTheQps) {
+  config::EndpointConfig c = workload(config::WorkloadKind::kWriteBw, 64, 10);
+  c.paths.rtt_reroute = true;
+  c.paths.active = 6;
+  c.paths.selector = path::Selector::kMrc;
+  Loop loop(c);
+  bool looked = false;
+  loop.during = [&](Loop& l) {
+    if (looked || l.session(1).exchange().state() != Exchange::State::kRunning) return;
+    looked = true;
+    for (const std::size_t end : {0U, 1U}) {
+      const transport::Qp* const qp = l.qp(end);
+      ASSERT_NE(qp, nullptr);
+      EXPECT_TRUE(qp->policy().ev.rtt_reroute);
+      EXPECT_EQ(qp->policy().ev.active_evs, 6U);
+    }
+  };
+  loop.run();
+  EXPECT_TRUE(looked);
+}
+
+std::size_t carrying(const report::PhaseResult& r) {
+  return static_cast<std::size_t>(
+      std::count_if(r.evs.begin(), r.evs.end(), [](const auto& e) { return e.tx_pkts != 0; }));
+}
+
+TEST(Session, AnActiveSetLeavesBackupsIdle) {
+  config::EndpointConfig c = workload(config::WorkloadKind::kWriteBw, 65536, 100);
+  c.paths.active = 4;
+  Loop loop(c);
+  loop.run();
+  expect_clean(loop, 100, 65536);
+  EXPECT_EQ(carrying(loop.results[1][0]), 4U);
+}
+
+TEST(Session, TheSelectorIsAsConfigured) {
+  config::EndpointConfig c = workload(config::WorkloadKind::kWriteBw, 65536, 100);
+  c.paths.selector = path::Selector::kSingle;
+  Loop single(c);
+  single.run();
+  expect_clean(single, 100, 65536);
+  EXPECT_EQ(carrying(single.results[1][0]), c.plane_count) << "one EV a plane";
+  c.paths.selector = path::Selector::kOblivious;
+  Loop oblivious(c);
+  oblivious.run();
+  EXPECT_EQ(carrying(oblivious.results[1][0]), c.ev.count);
 }
 
 // --- early ends

@@ -48,6 +48,8 @@ RunResult good_run() {
   p.peer_verification = {true, "pattern", 1000, 65536000, 0, ""};
   p.planes.push_back({0, "fd00::1", "vhost0", true, 16000, 66560000, 16000, 4000, 300000, 1.0});
   p.evs.push_back({0, 3, 0, "0xc003", "GOOD", 16000, 65536000, 2, 0});
+  p.ev_events.events.push_back({0, 3, 0, -500, "GOOD", "DENIED", "controller"});
+  p.ev_events.dropped = 2;
   ControllerResult c;
   c.kind = "nscc";
   c.qps = 1;

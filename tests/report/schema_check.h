@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The subset of JSON Schema draft 7 that softmrc.result-1.json uses, so that the schema is checked on
-// machines without a validator too: type, const, enum, minimum, maximum, pattern, required, properties,
-// additionalProperties, items, and $ref into definitions. An unknown keyword is an error, not a pass.
+// machines without a validator too: type, const, enum, minimum, maximum, pattern, maxItems, required,
+// properties, additionalProperties, items, and $ref into definitions. An unknown keyword is an error, not a
+// pass.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -69,6 +70,8 @@ class SchemaCheck {
       for (const Json& name : rule) {
         if (v.is_object() && !v.contains(name.get<std::string>())) fail(at, "lacks " + name.dump());
       }
+    } else if (keyword == "maxItems") {
+      if (v.is_array() && v.size() > rule.get<std::size_t>()) fail(at, "has more items than " + rule.dump());
     } else if (keyword == "items") {
       for (std::size_t i = 0; v.is_array() && i < v.size(); ++i)
         check(rule, v[i], at + "[" + std::to_string(i) + "]");
