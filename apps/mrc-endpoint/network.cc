@@ -13,6 +13,7 @@
 #include "ethdev/eal.h"
 #include "ethdev/port.h"
 #include "ethdev/vdev.h"
+#include "fabric_paths.h"
 #include "path/ev_table.h"
 #include "plane_devices.h"
 #include "ring/ring_pair.h"
@@ -52,6 +53,13 @@ nic::NicConfig base_nic_config(const EndpointConfig& c, bool yield) {
     n.capture_snap_bytes = c.capture.snap_bytes;
   }
   return n;
+}
+
+/// What a path with a rate does.
+std::string path_words(const config::FabricConfig& f) {
+  std::string words = fmt::format("{} Gb/s, queue {} B", f.link_gbps, f.queue_bytes);
+  if (f.ecn) words += fmt::format(", marks from {} to {} B", ecn_min_of(f), ecn_max_of(f));
+  return words + (f.trim ? fmt::format(", trims to {} B", f.trim_bytes) : "");
 }
 
 }  // namespace
@@ -235,13 +243,9 @@ nic::PlanePort Network::Impl::plane_port(const EndpointConfig& c, unsigned plane
 Result<void> Network::Impl::open_fabric(const EndpointConfig& c) {
   virt::VirtualConfig v;
   v.planes = static_cast<std::uint32_t>(c.planes.size());
-  v.paths = c.fabric.paths_per_plane;
-  v.path.delay = c.fabric.delay;
-  v.path.rate_bps = static_cast<std::uint64_t>(c.fabric.link_gbps * 1e9);
-  if (v.path.rate_bps != 0) {
-    v.path.data_queue_bytes = 1U << 20;
-    v.path.control_queue_bytes = 256U << 10;
-  }
+  Result<fabric::Topology> topology = virtual_topology(c);
+  if (!topology) return topology.error();
+  v.topology = *std::move(topology);
   v.queues = static_cast<std::uint16_t>(c.engine.workers);
   v.seed = c.seed;
   v.decode.udp_ports = {c.net.udp_port, nics.front().accept_udp_ports[1]};
@@ -253,6 +257,9 @@ Result<void> Network::Impl::open_fabric(const EndpointConfig& c) {
     if (!fabric->set_plane_loss(plane, c.fabric.loss)) return Error{"fabric.loss: cannot be set"};
   }
   for (const std::string& line : fabric->describe()) note(line);
+  const config::FabricConfig& paths = c.fabric;
+  note(fmt::format("  {} paths a plane, {} ns each way, {}", paths.paths_per_plane, paths.delay.ns,
+                   paths.link_gbps == 0 ? "no speed limit" : path_words(paths)));
   return {};
 }
 

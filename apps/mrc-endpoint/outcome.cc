@@ -72,6 +72,7 @@ void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve) 
   add(run.retransmissions, serve.retransmissions);
   add(run.drops, serve.drops);
   add(run.engine, serve.engine);
+  run.of_both_ends = {"verification", "messages_received", "transport", "retransmissions", "drops", "engine"};
   run.conserved = run.conserved && serve.conserved;
   run.conservation = fmt::format("run end: {}; serve end: {}", run.conservation, serve.conservation);
 }

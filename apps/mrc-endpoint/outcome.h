@@ -16,7 +16,8 @@ namespace mrc::endpoint {
 /// The result's head: who, when, where.
 report::RunResult start_result(const Options& options, std::uint64_t seed);
 
-/// In loopback both ends were ours: the receiver's findings join the sender's result.
+/// In loopback both ends were ours: the receiver's findings join the sender's result, which says of which
+/// members it holds the sums.
 void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve);
 
 /// Decides pass or fail and the exit code. `failure`: why the session ended early. `capture_failure`: why the

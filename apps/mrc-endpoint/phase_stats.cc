@@ -273,6 +273,31 @@ void add_account(const Snapshot& before, const Snapshot& after, report::PhaseRes
   r.conservation = fmt::format("{} received = {} used + {} dropped", in, out, dropped);
 }
 
+/// Every packet, whatever it is, of all that cross the fabric: both directions.
+report::Counters counts_of(const fabric::Fabric& f) {
+  report::Counters out;
+  for (std::size_t r = 1; r < fabric::kDropReasons; ++r) {
+    out.emplace_back(fmt::format("dropped_{}", name(static_cast<fabric::DropReason>(r))),
+                     fabric::sum(f.counters().dropped[r]));
+  }
+  std::uint64_t marked = 0;
+  std::uint64_t trimmed = 0;
+  for (fabric::LinkId id = 0; id < f.topology().links.size(); ++id) {
+    marked += f.link(id).counters.ce_marked;
+    trimmed += f.link(id).counters.trimmed;
+  }
+  out.emplace_back("marked", marked);
+  out.emplace_back("trimmed", trimmed);
+  return out;
+}
+
+void add_fabric(const Snapshot& before, const Snapshot& after, report::PhaseResult& r) {
+  for (const auto& [name, now] : after.fabric) {
+    const std::uint64_t n = delta(now, report::value_of(before.fabric, name));
+    if (n != 0) r.fabric.emplace_back(name, n);
+  }
+}
+
 report::Verification verification_of(const PhaseReport& p, const PhaseObservation& seen) {
   report::Verification v;
   v.on = p.verified;
@@ -295,8 +320,9 @@ const char* latency_method(const PhaseSetup& s) {
 
 }  // namespace
 
-Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps) {
+Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps, const fabric::Fabric* fabric) {
   Snapshot s;
+  if (fabric != nullptr) s.fabric = counts_of(*fabric);
   for (unsigned w = 0; w < nic.workers(); ++w) s.workers.push_back(nic.snapshot(w));
   for (std::size_t i = 0; i < qps.size(); ++i) {
     Result<nic::QpSnapshot> q = nic.query_qp(qps[i].qpn);
@@ -373,6 +399,7 @@ report::PhaseResult make_result(const PhaseRunner& phase, nic::Nic& nic, const Q
   add_transport(before, after, r);
   add_engine(before, after, phase, r);
   add_account(before, after, r);
+  add_fabric(before, after, r);
   return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "fabric/fabric.h"
 #include "nic/nic.h"
 #include "phase_runner.h"
 #include "report/result.h"
@@ -20,10 +21,11 @@ struct Snapshot {
   std::vector<nic::QpSnapshot> qps;
   std::vector<PortCounts> ports;             ///< by plane
   std::vector<nic::CcSnapshot> controllers;  ///< by worker
+  report::Counters fabric;                   ///< of the virtual one; empty: there is none
 };
 
-/// Control thread of the Nic.
-Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps);
+/// Control thread of the Nic, and of `fabric`, which may be null.
+Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps, const fabric::Fabric* fabric);
 
 /// What the session measured besides.
 struct PhaseObservation {

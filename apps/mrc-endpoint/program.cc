@@ -15,6 +15,7 @@
 #include "end.h"
 #include "ethdev/eal.h"
 #include "ethdev/machine_facts.h"
+#include "fabric_paths.h"
 #include "network.h"
 #include "nic/clock.h"
 #include "oob_socket.h"
@@ -205,6 +206,14 @@ Result<std::unique_ptr<Network>> Program::open_network(Ends ends,
   return network;
 }
 
+/// SRv6 over the virtual fabric: each end has the addresses of the ways to the other one.
+Result<void> name_fabric_ways(config::EndpointConfig& c, std::size_t end) {
+  if (!config::fabric_names_evs(c)) return {};
+  const Result<fabric::Topology> topology = virtual_topology(c);
+  if (!topology) return topology.error();
+  return name_ways(c, *topology, static_cast<fabric::HostId>(end));
+}
+
 std::optional<Failure> Program::build() {
   const Ends ends = loopback()                            ? Ends::kBoth
                     : options_.command == Command::kServe ? Ends::kServe
@@ -222,6 +231,8 @@ std::optional<Failure> Program::build() {
       for (config::PlaneConfig& p : configs.back().planes) p.next_hop_mac.clear();
       fill_addresses(configs.back(), 2);
     }
+    if (Result<void> r = name_fabric_ways(configs.back(), i); !r)
+      return Failure{ExitCode::kUsage, r.error().message};
     hosts_.push_back({configs.back(), nullptr, nullptr, nullptr});
   }
   Result<std::unique_ptr<Network>> network = open_network(ends, configs);

@@ -240,7 +240,7 @@ void Session::make_runner(const PhasePlan& plan, std::uint32_t index) {
   window_end_ = Time{};
   window_messages_ = 0;
   if (options_.on_phase) options_.on_phase(*phase_);
-  before_ = take_snapshot(nic_, *qps_);
+  before_ = take_snapshot(nic_, *qps_, options_.fabric);
   seen_.since = options_.clock();
   prepared_said_ = false;
   moved_at_ = Time{};
@@ -368,7 +368,8 @@ void Session::begin_samples(Time now) {
 void Session::finish_phase(Time now) {
   if (options_.sampler != nullptr) options_.sampler->end_phase(now, phase_->latency());
   seen_.link_up = link_up_;
-  results_.push_back(make_result(*phase_, nic_, *qps_, before_, take_snapshot(nic_, *qps_), seen_));
+  results_.push_back(
+      make_result(*phase_, nic_, *qps_, before_, take_snapshot(nic_, *qps_, options_.fabric), seen_));
   phase_.reset();
 }
 

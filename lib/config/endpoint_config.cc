@@ -77,6 +77,47 @@ Result<void> check_denied(const EndpointConfig& c, const path::EvTable& table) {
   return {};
 }
 
+/// The table that check_ev can know: where the fabric names the EVs, as many of another format stand in.
+Result<path::EvTable> table_of(const EndpointConfig& c, bool ipv6) {
+  if (!fabric_names_evs(c)) return path::build_table(ev_profile_of(c, ipv6, 1));
+  EndpointConfig named = c;
+  named.ev.format = path::EvFormat::kUdp;
+  named.ev.count = static_cast<std::uint16_t>(effective_ev_count(c));
+  named.ev.count_auto = false;
+  return path::build_table(ev_profile_of(named, ipv6, 1));
+}
+
+Result<void> check_named_ways(const EndpointConfig& c, std::size_t planes, std::size_t count) {
+  if (!fabric_names_evs(c)) return {};
+  if (c.ev.mode != EvMode::kAuto) {
+    return Error{fmt::format(
+        "ev.mode: {}: on profile virtual the fabric's switches have the uSIDs, other addresses lead nowhere; "
+        "use mode auto, or a profile with a network of your own",
+        find_name(kEvModes, c.ev.mode))};
+  }
+  if (count > planes * c.fabric.paths_per_plane) {
+    return Error{fmt::format(
+        "ev.count: {} EVs, but {} planes have fabric.paths_per_plane {} ways each; use at most {}, "
+        "or auto",
+        count, planes, c.fabric.paths_per_plane, planes * c.fabric.paths_per_plane)};
+  }
+  return {};
+}
+
+Result<void> check_fabric(const EndpointConfig& c) {
+  const FabricConfig& f = c.fabric;
+  for (const auto& [on, key] : {std::pair{f.ecn, "ecn"}, {f.trim, "trim"}}) {
+    if (on && f.link_gbps == 0)
+      return Error{fmt::format("fabric.{}: needs fabric.link_gbps; a path without a rate has no queue", key)};
+  }
+  if (f.ecn && ecn_min_of(f) > ecn_max_of(f)) {
+    return Error{fmt::format("fabric.ecn_min: {} is above ecn_max, {}", ecn_min_of(f), ecn_max_of(f))};
+  }
+  if (f.ecn && ecn_max_of(f) > f.queue_bytes)
+    return Error{fmt::format("fabric.ecn_max: {} is above fabric.queue, {}", ecn_max_of(f), f.queue_bytes)};
+  return {};
+}
+
 Result<void> check_ev(const EndpointConfig& c) {
   const std::size_t planes = c.planes.empty() ? c.plane_count : c.planes.size();
   const EvConfig& ev = c.ev;
@@ -117,7 +158,8 @@ Result<void> check_ev(const EndpointConfig& c) {
     return Error{
         fmt::format("ev.format: {} needs IPv6 addresses on the planes", find_name(kEvFormats, ev.format))};
   }
-  const Result<path::EvTable> table = path::build_table(ev_profile_of(c, !v4, 1));
+  if (Result<void> r = check_named_ways(c, planes, count); !r) return r;
+  const Result<path::EvTable> table = table_of(c, !v4);
   if (!table) return Error{"ev: " + table.error().message};
   if (Result<void> r = check_denied(c, *table); !r) return r;
   if (c.workload.pin_ev >= 0 && static_cast<std::size_t>(c.workload.pin_ev) >= count) {
@@ -174,7 +216,7 @@ Result<void> check_endpoint(const EndpointConfig& c) {
     return Error{
         fmt::format("qp.mtu: {} is not one of 256, 512, 1024, 2048, 4096, auto", c.qp.attr.path_mtu)};
   }
-  for (const auto check : {check_planes, check_ev, check_workload}) {
+  for (const auto check : {check_planes, check_ev, check_fabric, check_workload}) {
     if (Result<void> r = check(c); !r) return r;
   }
   if (c.cc.mode == CcMode::kFixed) {
@@ -237,6 +279,14 @@ void fill_addresses(EndpointConfig& config, std::uint8_t host) {
     if (p.mac.empty() && (!needs_device(config.profile) || config.profile == Profile::kPcap))
       p.mac = fmt::format("02:4d:52:{:02x}:{:02x}:01", host, i);
   }
+}
+
+std::uint64_t ecn_min_of(const FabricConfig& f) {
+  return f.ecn_min_bytes != 0 ? f.ecn_min_bytes : f.queue_bytes / 4;
+}
+
+std::uint64_t ecn_max_of(const FabricConfig& f) {
+  return f.ecn_max_bytes != 0 ? f.ecn_max_bytes : f.queue_bytes / 4 * 3;
 }
 
 std::uint32_t effective_depth(const WorkloadConfig& w) {

@@ -130,7 +130,17 @@ struct FabricConfig {
   Duration delay = microseconds(0);
   double loss = 0;       ///< of each packet, 0..1
   double link_gbps = 0;  ///< 0: as fast as the core pumps
+  // What a path with a rate does when it has more than it can send.
+  std::uint64_t queue_bytes = 1U << 20;
+  bool ecn = false;
+  std::uint64_t ecn_min_bytes = 0;  ///< ecn_min_of()
+  std::uint64_t ecn_max_bytes = 0;  ///< ecn_max_of()
+  bool trim = false;
+  std::uint16_t trim_bytes = 128;
 };
+/// Where marks begin and where they are certain: as set, or a quarter and three quarters of the queue.
+std::uint64_t ecn_min_of(const FabricConfig& f);
+std::uint64_t ecn_max_of(const FabricConfig& f);
 
 struct WorkloadConfig {
   WorkloadKind kind = WorkloadKind::kWriteBw;
@@ -236,6 +246,8 @@ std::string print_endpoint(const EndpointConfig& config, bool annotate);
 /// other.
 void fill_addresses(EndpointConfig& config, std::uint8_t host);
 
+/// SRv6 on the virtual fabric: its switches name the ways, so that no list can.
+bool fabric_names_evs(const EndpointConfig& config);
 /// EVs of the profile: those listed, the number set, or for `auto` 128 and a few more for equal shares, or
 /// all that the fields give.
 std::size_t effective_ev_count(const EndpointConfig& config);

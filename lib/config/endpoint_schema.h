@@ -121,7 +121,8 @@ void describe(V& v, EvConfig& c) {
   v.choice("order", c.order, kEvOrders,
            "which half of a 32-bit EV is the UDP source port: B the high one, A the low one");
   v.choice("mode", c.mode, kEvModes,
-           "auto: source ports of our choice; explicit: 'values'; generated: from 'fields'");
+           "auto: source ports of our choice, with srv6 on profile virtual its ways; explicit: 'values'; "
+           "generated: from 'fields'");
   v.integer_or_auto(
       "count", c.count, c.count_auto, {1, kMaxEvs},
       "EVs in the profile, equal shares per plane; auto: 128 or just above, or all that 'fields' give");
@@ -202,6 +203,12 @@ void describe(V& v, FabricConfig& c) {
   v.micros("delay_us", c.delay, 0, 1e5, "one way");
   v.number("loss", c.loss, 0, 0.5, "probability that a path loses a packet");
   v.number("link_gbps", c.link_gbps, 0, 1600, "rate of each path, 0: no limit");
+  v.bytes("queue", c.queue_bytes, {65536, 1U << 30}, "data queue of a path with a rate");
+  v.flag("ecn", c.ecn, "a path with a rate marks what leaves a long queue");
+  v.bytes("ecn_min", c.ecn_min_bytes, {0, 1U << 30}, "no mark up to here; 0: a quarter of queue");
+  v.bytes("ecn_max", c.ecn_max_bytes, {0, 1U << 30}, "certain mark from here; 0: three quarters of queue");
+  v.flag("trim", c.trim, "a full queue trims instead of dropping");
+  v.integer("trim_size", c.trim_bytes, {64, 4096}, "bytes that are left of a trimmed packet");
 }
 
 template <class V>

@@ -34,10 +34,15 @@ path::EvValue ev_bytes(std::string_view text) {
   return value;
 }
 
+bool fabric_names_evs(const EndpointConfig& c) {
+  return c.profile == Profile::kVirtual && path::is_srv6(c.ev.format);
+}
+
 std::size_t effective_ev_count(const EndpointConfig& c) {
   if (c.ev.mode == EvMode::kExplicit) return c.ev.values.size();
   if (!c.ev.count_auto) return c.ev.count;
   const std::size_t planes = c.planes.empty() ? c.plane_count : c.planes.size();
+  if (fabric_names_evs(c)) return std::min<std::size_t>(kMaxEvs / planes, c.fabric.paths_per_plane) * planes;
   const path::EvProfile p = fields_of(c.ev);
   if (c.ev.mode == EvMode::kGenerated && path::check_fields(p.format, p.format_widths, p.fields))
     return std::min<std::uint64_t>(kMaxEvs / planes, path::combinations(p.fields)) * planes;

@@ -113,6 +113,9 @@ struct PhaseResult {
   Counters transport;        ///< the QPs' counters, summed
   Counters engine;           ///< the workers': polls, gaps, back-pressure, want of mbufs
   Counters drops;            ///< by reason; only those that are not 0
+  Counters fabric;           ///< of the virtual fabric: dropped by reason, marked, trimmed; not 0 ones
+  /// Members that hold the sums of both ends, where both are in this process; the others are of the run end.
+  std::vector<std::string> of_both_ends;
   bool conserved = true;     ///< every packet received is accounted for
   std::string conservation;  ///< the account in words
 };

@@ -155,6 +155,8 @@ Json phase(const PhaseResult& p) {
           {"transport", counters(p.transport)},
           {"engine", counters(p.engine)},
           {"drops", counters(p.drops)},
+          {"fabric", counters(p.fabric)},
+          {"of_both_ends", p.of_both_ends},
           {"conserved", p.conserved},
           {"conservation", p.conservation}};
 }

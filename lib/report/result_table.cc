@@ -139,10 +139,12 @@ void phase(const RunResult& run, const PhaseResult& p, const TableOptions& optio
   ev_events(p, out);
   controllers(p, out);
   const std::uint64_t spurious = value_of(p.transport, "spurious_rtx");
-  fmt::format_to(out, "  rtx          {}{}\n  drops        {}\n  packets      {}{}\n",
+  if (!p.fabric.empty()) fmt::format_to(out, "  fabric       {}\n", count_line(p.fabric, true));
+  const char* const both = p.of_both_ends.empty() ? "" : "  (both ends together)";
+  fmt::format_to(out, "  rtx          {}{}{}\n  drops        {}{}\n  packets      {}{}\n",
                  count_line(p.retransmissions, true),
                  spurious == 0 ? "" : fmt::format("; spurious_rtx {} (the packet had arrived)", spurious),
-                 count_line(p.drops, true), p.conserved ? "" : "NOT CONSERVED: ", p.conservation);
+                 both, count_line(p.drops, true), both, p.conserved ? "" : "NOT CONSERVED: ", p.conservation);
 }
 
 std::string verdict(const RunResult& run, const PhaseResult& p) {

@@ -128,6 +128,27 @@ TEST(EndpointConfig, SaysWhereWhatAndHow) {
        "e.yaml:5: ev.denied: all 2 EVs are on it; leave one at least to send on"},
       {"ev: {denied: [{index: 1}]}\nworkload: {pin_ev: 1}\n",
        "e.yaml:1: ev.denied: workload.pin_ev leaves one EV; set one of the two"},
+      {"fabric: {ecn: true}\n",
+       "e.yaml:1: fabric.ecn: needs fabric.link_gbps; a path without a rate has no queue"},
+      {"fabric: {trim: true}\n",
+       "e.yaml:1: fabric.trim: needs fabric.link_gbps; a path without a rate has no queue"},
+      {"fabric: {ecn: true, trim: true, link_gbps: 1}\n", ""},
+      {"fabric: {ecn: true, link_gbps: 1, ecn_min: 900K}\n",
+       "e.yaml:1: fabric.ecn_min: 921600 is above ecn_max, 786432"},
+      {"fabric: {ecn: true, link_gbps: 1, ecn_max: 2M}\n",
+       "e.yaml:1: fabric.ecn_max: 2097152 is above fabric.queue, 1048576"},
+      {"ev: {format: srv6}\n", ""},
+      {"ev: {format: srv6_srh, count: 36}\n",
+       "e.yaml:1: ev.count: 36 EVs, but 4 planes have fabric.paths_per_plane 8 ways each; use at most 32, or "
+       "auto"},
+      {"ev:\n  format: srv6\n  denied: [{index: 32}]\n",
+       "e.yaml:3: ev.denied[0].index: 32 but there are EVs 0 to 31"},
+      {"ev:\n  format: srv6\n  mode: explicit\n  values: [{ev: 0xfc}, {ev: 0xfc, plane: 1}, {ev: 0xfc, "
+       "plane: 2}, "
+       "{ev: 0xfc, plane: 3}]\n",
+       "e.yaml:3: ev.mode: explicit: on profile virtual the fabric's switches have the uSIDs, other "
+       "addresses lead "
+       "nowhere; use mode auto, or a profile with a network of your own"},
       {"paths: {active: 129}\n", "e.yaml:1: paths.active: 129 is above the number of EVs, 128"},
       {"paths: {active: 8}\nqp: {ev_min_active: 9}\n",
        "e.yaml:2: qp.ev_min_active: 9 is above paths.active 8"},

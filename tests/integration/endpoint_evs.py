@@ -109,6 +109,19 @@ def generated():
         print(f"ok: generated {fmt}: 4 values on each of 2 planes, {expected[0]} to {expected[-1][2:]}")
 
 
+def over_the_virtual_fabric():
+    """Its switches name the ways: each EV is one, and takes it."""
+    for fmt, digits in (("srv6", 32), ("srv6_srh", 64)):
+        text = lib.run(0, program, "run", "--loopback", "-b", "-s", 65536, "-n", 100, "--set", f"ev.format={fmt}", "--idle", "yield",
+                       "--json", lib.path("v.json"))
+        phase = lib.load_result("v.json")["phases"][0]
+        evs = phase["evs"]
+        check(len(evs) == 4 * 8 and len({e["value"] for e in evs}) == 32, text)
+        check(all(len(e["value"]) == 2 + digits and e["tx_pkts"] > 0 and e["state"] == "GOOD" for e in evs), text)
+        check(phase["verification"]["messages"] == 200 and phase["fabric"] == {}, text)
+        print(f"ok: {fmt} over the virtual fabric: 32 ways, all of them used, nothing dropped")
+
+
 def mistakes():
     """What a profile cannot be is told by name, value and limit before anything starts."""
     for lines, said in (
@@ -119,9 +132,9 @@ def mistakes():
             (["mode: generated", "count: 4", "fields: [{width: 8, format_width: 16, init: 256}]"], "256"),
             (["count: 7"], "must be a multiple of 2")):
         config = lib.write_config("bad.yaml", "plane_count: 2\nev:\n" + "".join(f"  {line}\n" for line in lines))
-        text = lib.run(2, program, "run", "--loopback", "--config", config)
+        text = lib.run(2, program, "run", "--loopback", "--profile", "ring", "--config", config)
         check(said in text and "EAL" not in text, f"{lines}: '{said}' is not in {text}")
     print("ok: profiles that cannot be are refused")
 
 
-lib.run_cases(automatic, explicit, generated, mistakes)
+lib.run_cases(automatic, explicit, generated, over_the_virtual_fabric, mistakes)

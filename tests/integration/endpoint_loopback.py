@@ -64,6 +64,25 @@ def congestion_control():
     print("ok: nscc, shared by two QPs, off, and a rate that nobody knows")
 
 
+def marks_and_trims():
+    """A path with a rate and the queue of a switch for MRC: NSCC meets marks, a sender without control trims as well."""
+    args = [*RUN, "-s", "256K", "-n", 25, "-q", 8, "--base-rtt-us", 1000, "--set", "fabric.delay_us=200", "--set", "fabric.paths_per_plane=2",
+            "--set", "fabric.link_gbps=0.1", "--set", "fabric.queue=64K"]
+    for cc in ("nscc", "off"):
+        lib.run(0, *args, "--cc", cc, "--set", "fabric.ecn=true", "--set", "fabric.ecn_min=8K", "--set", "fabric.trim=true", "--json", lib.path("e.json"))
+        phase = lib.load_result("e.json")["phases"][0]
+        fabric, c = phase["fabric"], phase["controllers"][0]
+        check(fabric["marked"] > 0 and c["marked"] > 0, f"{cc}: no mark: {fabric} {c}")
+        if cc == "off":  # whose window keeps the queues short, meets few
+            check(fabric["trimmed"] > 0 and phase["retransmissions"]["nack_trimmed"] > 0, f"no trim: {fabric} {phase['retransmissions']}")
+        print(f"ok: {cc}: {fabric}, {c['marked']} of {c['acks']} SACKs marked, {c['trims']} trims, {c['cuts']} cuts")
+    lib.run(0, *args, "--cc", "off", "--json", lib.path("e.json"))
+    phase = lib.load_result("e.json")["phases"][0]
+    check("marked" not in phase["fabric"] and "trimmed" not in phase["fabric"] and phase["controllers"][0]["marked"] == 0, phase["fabric"])
+    check(phase["of_both_ends"] and "planes" not in phase["of_both_ends"], phase["of_both_ends"])
+    print("ok: without fabric.ecn and fabric.trim there are none")
+
+
 def capture():
     file = pathlib.Path(lib.path("c.pcapng"))
     lib.run(0, *RUN, "-s", 4096, "-n", 20, "--capture", file)
@@ -116,4 +135,4 @@ def mistakes():
     print("ok: mistakes are answered with code 2, what and where")
 
 
-lib.run_cases(loss_is_repaired, rings_and_options, two_workers, congestion_control, capture, eal_arguments, interrupted, mistakes)
+lib.run_cases(loss_is_repaired, rings_and_options, two_workers, congestion_control, marks_and_trims, capture, eal_arguments, interrupted, mistakes)

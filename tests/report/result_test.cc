@@ -65,6 +65,8 @@ RunResult good_run() {
   p.controllers.push_back(c);
   p.retransmissions = {{"inferred_loss", 2}};
   p.drops = {{"icrc", 1}};
+  p.fabric = {{"dropped_random_loss", 2}, {"marked", 7}};
+  p.of_both_ends = {"drops", "engine"};
   p.engine = {{"polls", 5}};
   run.phases.push_back(p);
   return run;
