@@ -31,7 +31,7 @@ enum class Defect : std::uint8_t {
   kDataOnSilentPlane,  ///< a plane that is DOWN goes on carrying data (D9)
   kDownLastPlane,      ///< the last usable plane may go DOWN (D9)
   kIgnorePeerPorts,    ///< data goes on to ports that the peer calls down (D19)
-  kShrinkRefuses,      ///< a responder that shrinks its window refuses what it promised (D16)
+  kShrinkRefuses,      ///< a responder that shrinks its window refuses what its peer may yet send (D16)
   kNoPlaneFlush,       ///< what is under way on a plane that falls silent waits for its own verdicts (D9)
   kRestoreAll,         ///< every SKIP that a choice passes is restored (D10)
   kForgetProbe,        ///< an EV is condemned and never probed (D9)

@@ -43,17 +43,14 @@ void Responder::start() {
   ar_ = ar_shown_ = cack_;
   walk_.reset(cack_);
   pmtu_ = ctx_.attr.path_mtu;
-  window_pkts_ = ctx_.attr.mpr_dest * kPsnsPerMprUnit;
-  edge_ = cack_ + window_pkts_;  // C9. The highest acceptable PSN
+  window_pkts_ = accepted_pkts_ = ctx_.attr.mpr_dest * kPsnsPerMprUnit;
   nak_repeat_at_ = Time{};
 }
 
-// What was promised stays: the edge never moves back, so nothing under way is refused (D16).
+// Only the peer holds back: what it sends by an older window is still accepted (edge(), D16).
 void Responder::set_window(std::uint8_t blocks) {
   if (!ctx_.attr.dynamic_mpr || !ctx_.can_receive()) return;
   window_pkts_ = std::clamp<std::uint32_t>(blocks, 1, ctx_.attr.mpr_dest) * kPsnsPerMprUnit;
-  edge_ =
-      seeded_defect(Defect::kShrinkRefuses) ? cack_ + window_pkts_ : std::max(edge_, cack_ + window_pkts_);
 }
 
 // Linear between a quarter and three quarters (6.5).
@@ -98,7 +95,7 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
   if (seeded_defect(Defect::kForgetWrap)) seq = (cack_ & ~Seq{Psn::kMask}) + write.bth.psn.value();
   const bool seen = seq <= max_rcv_ && received_.test(seq) && !seeded_defect(Defect::kAcceptDuplicate);
   if (seq <= cack_ || seen) return duplicate(write, meta, seq);
-  if (seq > edge_) {
+  if (seq > edge()) {
     ++ctx_.counters.rx_out_of_window;
     return refuse(write, meta, wire::NackReason::kPsnOorWindow);
   }
@@ -207,7 +204,6 @@ void Responder::accept(const wire::WriteView& write, Seq seq, const wire::RxMeta
   if (write.bth.a) ask(seq, meta);
   if (seq == cack_ + 1 && max_rcv_ == cack_) {  // in order, no hole: no bit needed
     cack_ = max_rcv_ = seq;
-    edge_ = std::max(edge_, cack_ + window_pkts_);
     return;
   }
   received_.set(seq);
@@ -222,7 +218,6 @@ void Responder::advance_cack() {
   for (Seq s = cack_ + 1; s < hole; s += 64) received_.clear_bits(s, window_mask(s, s, hole));
   ooo_count_ -= static_cast<std::uint32_t>(hole - 1 - cack_);
   cack_ = hole - 1;
-  edge_ = std::max(edge_, cack_ + window_pkts_);
 }
 
 // 3.5 and D5. Triggers merge into one SACK, but every CE mark is reported.
@@ -336,7 +331,7 @@ void Responder::on_trimmed(const wire::TrimmedView& packet, const wire::RxMeta& 
   }
   wire::NackReason reason = meta.trim == wire::Trim::kTrimmedLasthop ? wire::NackReason::kTrimmedLasthop
                                                                      : wire::NackReason::kTrimmed;
-  if (seq > edge_) {
+  if (seq > edge()) {
     ++ctx_.counters.rx_out_of_window;
     if (!ctx_.policy.oow_nack) return;
     reason = wire::NackReason::kPsnOorWindow;

@@ -68,6 +68,12 @@ class Responder {
     bool solicited = false;
   };
 
+  /// Highest PSN that is accepted (C9). The window of the attribute, however small the one that SACKs
+  /// advertise: a peer may put an older, larger one on a newer cack, which Transport ACKs bring without a
+  /// window and SACKs in another order than they were sent.
+  [[nodiscard]] Seq edge() const {
+    return cack_ + (seeded_defect(Defect::kShrinkRefuses) ? window_pkts_ : accepted_pkts_);
+  }
   WriteVerdict duplicate(const wire::WriteView& write, const wire::RxMeta& meta, Seq seq);
   WriteVerdict refuse(const wire::WriteView& write, const wire::RxMeta& meta, wire::NackReason reason);
   WriteVerdict fail_at(Seq seq, wire::Syndrome nak);
@@ -102,14 +108,14 @@ class Responder {
   Seq cack_ = 0;  // received up to here; drives SACK (D4)
   Seq max_rcv_ = 0;
   Seq placed_ = 0;    // in memory up to here; drives Transport ACK (D4)
-  Seq edge_ = 0;      // highest PSN ever advertised as acceptable (D16)
   Seq ar_ = 0;        // highest PSN that asked (D5, C31)
   Seq ar_shown_ = 0;  // a SACK showed cack at or above this
   std::uint64_t rcvd_bytes_ = 0;
   std::uint32_t ooo_count_ = 0;
   std::uint32_t trigger_bytes_ = 0;
   std::uint32_t pmtu_ = 0;
-  std::uint32_t window_pkts_ = 0;
+  std::uint32_t window_pkts_ = 0;    // as SACKs advertise it
+  std::uint32_t accepted_pkts_ = 0;  // by the attribute mpr_dest
   bool sack_due_ = false;
   bool ack_due_ = false;
   bool nak_due_ = false;

@@ -47,6 +47,21 @@ TEST(Responder, AboveTheWindowIsNacked) {
   }
 }
 
+// D16. The window that SACKs advertise is the peer's to keep. It may know of a newer cack by a Transport ACK
+// and not yet of the smaller window, so what lies inside the attribute's window is accepted.
+TEST(Responder, AShrunkenWindowRefusesNothingThatTheAttributeAllows) {
+  PairConfig config = Receiver::defaults();
+  config.attr.mpr_dest = 2;
+  config.attr.dynamic_mpr = true;
+  Receiver r(config);
+  r.qp.set_mpr_dest(1);
+  for (std::int32_t i = 0; i < 10; ++i) ASSERT_EQ(r.write(r.only(i)), WriteVerdict::kPlace);
+  EXPECT_EQ(r.write(r.only(10 + 256)), WriteVerdict::kDrop);
+  EXPECT_EQ(r.write(r.only(10 + 255)), WriteVerdict::kPlace);
+  EXPECT_EQ(r.qp.mpr_dest(), 1);
+  EXPECT_EQ(r.qp.counters().rx_out_of_window, 1U);
+}
+
 // D4. 2^23 behind is a duplicate, not "outside".
 TEST(Responder, FarBelowIsADuplicate) {
   Receiver r;
