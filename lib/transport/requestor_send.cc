@@ -206,7 +206,6 @@ Seq Requestor::tail_seq() const {
 std::size_t Requestor::next_probes(Time now, PortCredits& credits, std::span<ControlDesc> out) {
   if (ctx_.state != QpState::kRts) return 0;
   std::size_t n = 0;
-  pace_evs(now);
   while (probe_due_ && n < out.size() && credits.free_mask() != 0) {
     const path::EvIndex ev = ctx_.ev_set.next_probe(now, credits.free_mask());
     if (ev == path::kNoEv) break;

@@ -29,6 +29,7 @@ unsigned tail_probes(Seq open) {
 
 void Requestor::on_timer(Time now) {
   if (ctx_.state != QpState::kRts) return;
+  pace_evs(now);  // before it is asked which probes are due, so that none falls due between the two
   if (packet_deadline_ <= now) expire_packets(now);
   if (held_deadline_ <= now) release_due(now);
   if (stall_deadline_ <= now) {  // D9. No usable EV for a whole interval

@@ -204,6 +204,45 @@ TEST(LossInference, WithoutTrimmingTheSecondLossCondemns) {
   EXPECT_EQ(s.qp.ev_set().state(out[1].ev), path::EvState::kAssumedBad);
 }
 
+// D9. A base RTT that proves shorter brings the repeated probes nearer. One that is due by it is sent when
+// the timer runs, and no deadline stays behind in the past.
+TEST(LossInference, AShorterBaseRttLeavesNoProbeOverdue) {
+  PairConfig config = config_1k();
+  config.evs = 4;
+  config.policy.base_rtt = microseconds(10);
+  config.policy.learn_base_rtt = true;
+  config.policy.ev.probe_interval = microseconds(10);
+  config.policy.ev.probe_backoff_max = {};
+  Sender s(config);
+  s.post(20 * 1024);
+  const auto out = paced(s, 20, microseconds(1));
+  std::size_t trigger = 19;
+  while (out[trigger].ev != out[1].ev) --trigger;
+  s.wait(microseconds(200));
+  s.sack(s.sack_for(out[trigger], out[0].psn, 0b1111111111111111110));
+  ASSERT_EQ(s.qp.ev_set().state(out[1].ev), path::EvState::kAssumedBad);
+  ASSERT_EQ(s.control().size(), 1U);
+  ASSERT_EQ(s.send().size(), 1U);
+  s.wait(microseconds(10));
+  s.tick();
+  ASSERT_EQ(s.control().size(), 1U);  // the second one, and the next a base RTT later
+  Psn cack = out[19].psn;
+  for (int i = 0; i < 12; ++i) {
+    s.post(1024);
+    const auto next = s.send();
+    ASSERT_EQ(next.size(), 1U);
+    s.wait(microseconds(10));
+    cack = next[0].psn;
+    s.sack(s.sack_for(next[0], cack));
+  }
+  for (int i = 0; i < 8; ++i) {
+    s.now = s.qp.wake().deadline;
+    s.tick();
+    EXPECT_FALSE(s.control().empty());
+    ASSERT_GT(s.qp.wake().deadline, s.now);
+  }
+}
+
 // D9. A verdict brings a probe at once, on that EV, in the data class (4.1).
 TEST(LossInference, VerdictIsProbedAtOnce) {
   Sender s(config_1k());
