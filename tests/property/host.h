@@ -102,12 +102,14 @@ class Host {
   std::size_t next_message_ = 0;
   Time next_post_;
   Time next_round_;
+  Time pause_until_;  ///< nothing could be sent: no further try before, unless a deadline says so
   Time next_service_ = Time::never();
   bool port_was_down_ = false;
   bool peer_was_down_ = false;
   std::uint64_t planes_down_ = 0;
   std::uint32_t silent_ = 0;
   std::uint32_t idle_rounds_ = 0;
+  std::uint32_t spins_ = 0;  ///< services in a row that left something due at once
 
   transport::QpState last_state_ = transport::QpState::kReset;
   Time error_at_ = Time::never();

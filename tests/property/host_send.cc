@@ -10,6 +10,12 @@ namespace mrc::property {
 
 using transport::QpState;
 
+namespace {
+
+constexpr std::uint32_t kMostSpins = 100;  // one event may make another one due, but not without end
+
+}  // namespace
+
 void Host::service(Time now) {
   if (const Stall* stall = stall_at(now)) {
     if (!was_away_) away_since_ = now;
@@ -35,9 +41,10 @@ void Host::service(Time now) {
   run_application(now);
   send_control(now);
   // what is due may also be a packet: an EV of last resort may serve again
-  if (timer && qp_->wake().deadline <= now && !qp_->wake().tx_ready)
+  const bool packet_due = qp_->wake().deadline <= now && qp_->wake().tx_ready;
+  if (timer && qp_->wake().deadline <= now && !packet_due)
     violate("I3", "the deadline did not move when its timer ran");
-  if (now >= next_round_) send_data(now);
+  if (now >= next_round_ && (now >= pause_until_ || packet_due)) send_data(now);
   run_application(now);
   out_.check_inflight(*qp_);
   if (qpcc_.inflight_bytes() != qp_->inflight_share_bytes())
@@ -120,9 +127,11 @@ void Host::watch(Time now) {
 
 void Host::plan_next(Time now) {
   const transport::Wake wake = qp_->wake();
-  Time next = wake.deadline;
+  // A packet that is due leaves in the next round: until then its deadline stands in the past.
+  const bool packet_due = wake.tx_ready && wake.deadline <= now;
+  Time next = packet_due ? next_round_ : wake.deadline;
   if (wake.control_ready) next = earlier(next, now + plan_.round);
-  if (wake.tx_ready) next = earlier(next, later(next_round_, now + nanoseconds(1)));
+  if (wake.tx_ready && !packet_due) next = earlier(next, later(next_round_, pause_until_));
   for (const Placement& p : placements_) next = earlier(next, p.due);
   if (next_message_ < out_.planned() && next_post_ > now) next = earlier(next, next_post_);
   for (const Stall& stall : plan_.stalls)
@@ -136,6 +145,9 @@ void Host::plan_next(Time now) {
   const bool waiting = qp_->state() == QpState::kRts && !qp_->send_idle();
   if (waiting && next.is_never())
     violate("I3", "side ", index_, " has unfinished work, no packet and no deadline");
+  spins_ = next <= now ? spins_ + 1 : 0;
+  if (spins_ > kMostSpins)
+    violate("I3", "side ", index_, " is woken all the time by a deadline that stands in the past");
   next_service_ = later(next, now + nanoseconds(1));
 }
 
@@ -238,7 +250,7 @@ void Host::watch_ev_probe(const transport::ControlDesc& d) {
 }
 
 void Host::send_control(Time now) {
-  // a responder that is short of room; what it promised once it goes on accepting
+  // a responder that is short of room; what its attribute allows it goes on accepting
   if (s_.shrinking && qp_->wake().control_ready && rng_.chance(0.3))
     qp_->set_mpr_dest(static_cast<std::uint8_t>(rng_.below(plan_.attr.mpr_dest + 2U)));
   std::array<transport::ControlDesc, 32> out;
@@ -303,7 +315,8 @@ void Host::send_data(Time now) {
     violate("D3", "the last packet before the QP falls silent does not ask for an acknowledgement");
   idle_rounds_ = sent == 0 ? idle_rounds_ + 1 : 0;
   // ready but nothing to send: no usable EV on a free port. A real host would poll on; here it costs events
-  next_round_ = now + (idle_rounds_ > 8 ? s_.policy.base_rtt : plan_.round);
+  next_round_ = now + plan_.round;
+  pause_until_ = idle_rounds_ > 8 ? now + s_.policy.base_rtt : next_round_;
 }
 
 }  // namespace mrc::property
