@@ -97,8 +97,12 @@ Result<std::vector<PlaneMtu>> kernel_mtus(const EndpointConfig& c) {
   return out;
 }
 
-Result<void> check_kernel_planes(const EndpointConfig& c, Ends ends) {
-  if (const auto mtus = kernel_mtus(c); !mtus) return mtus.error();
+Result<void> check_kernel_planes(EndpointConfig c, Ends ends) {
+  const auto mtus = kernel_mtus(c);
+  if (!mtus) return mtus.error();
+  const auto path_mtu = choose_path_mtu(c, *mtus);  // it sizes the devices
+  if (!path_mtu) return path_mtu.error();
+  c.qp.attr.path_mtu = *path_mtu;
   for (unsigned i = 0; i < c.planes.size(); ++i) {
     if (kernel_iface(c, i).empty()) continue;
     Result<void> ready;

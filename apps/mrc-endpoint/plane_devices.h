@@ -38,7 +38,7 @@ struct PlaneMtu {
 
 /// Whether the kernel interfaces below the planes are there, and may be opened by us, as far as can be told
 /// without DPDK. Errors: the plane, what is wrong, the command that mends it.
-[[nodiscard]] Result<void> check_kernel_planes(const config::EndpointConfig& config, Ends ends);
+[[nodiscard]] Result<void> check_kernel_planes(config::EndpointConfig config, Ends ends);
 
 /// qp.mtu, or for `auto` the largest path MTU that all planes carry. Errors: a plane does not carry it; says
 /// which, what it has, what is needed, and both ways to mend it.

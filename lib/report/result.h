@@ -56,7 +56,7 @@ struct EvResult {
   std::uint64_t tx_pkts = 0, tx_bytes = 0, tx_rtx = 0, tx_probes = 0;
 };
 
-/// An EV that changed its state (MRC 9.5).
+/// An EV that changed its state (SPECIFICATION 5.6).
 struct EvEventResult {
   unsigned qp = 0;
   unsigned ev = 0;
