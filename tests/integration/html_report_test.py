@@ -74,7 +74,7 @@ def check_plots(browser, name, wanted, events):
         p = plots[plot]
         marks = [m for m in p['marks'] if kind in m['kind'].split()]
         check(len(marks) >= least, f'{name}: {plot} has {least} or more of "{kind}", it has {len(marks)}')
-        check(all(m['chars'] > 20 for m in marks), f'{name}: every {kind} of {plot} has a shape: {marks}')
+        check(all(m['chars'] > 5 for m in marks), f'{name}: every {kind} of {plot} has a shape: {marks}')
         check(p['named'], f'{name}: {plot} is named and described')
         check(p['box'][0] > 500 and p['box'][1] > 100, f'{name}: {plot} is to be seen: {p["box"]}')
         if kind == 'line':

@@ -6,12 +6,13 @@ that it has from running them itself.
   mrc_sim_sweep_test.py MRC_SIM
 """
 
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 SCENARIO = 'network: {planes: 2, hosts: 4}\nworkload: {shape: permutation, bytes: 256K}\n'
 GRID = ['--seeds', '3', '--set', 'paths.evs=32', '--grid', 'faults=[],[{kind: loss, place: fabric, probability: 0.02}]',
         '--grid', 'cc.kind=nscc,off']
