@@ -101,7 +101,10 @@ def trimmed():
         return (bytes(cut),)
     _, ran, served = run_over(Nth(50, trim), "-s", 10000, "-n", 40)
     check_verified(ran, served, 40)
-    check(ran["phases"][0]["retransmissions"]["nack_trimmed"] == 1, ran["phases"][0]["retransmissions"])
+    # On a slow machine a SACK that shows the hole may be read first: then the NACK finds the packet given up.
+    again = ran["phases"][0]["retransmissions"]
+    check(again["nack_trimmed"] == 1 or again["inferred_loss"] >= 1, again)
+    check(served["phases"][0]["transport"]["tx_nack"] == 1, served["phases"][0]["transport"])
     check(served["phases"][0]["transport"]["rx_trimmed"] == 1, served["phases"][0]["transport"])
     print("ok: a trimmed packet is asked for with a NACK and sent again")
 
