@@ -261,7 +261,7 @@ Outcome collect(const World& world, const RunEnd& end, std::string name) {
   if (world.is_rc()) {
     collect_from(world.rc(), world.rc().depths().histograms());
   } else {
-    collect_from(world.sim(), world.sim().depths());
+    collect_from(world.sim(), world.sim().depths().histograms());
     collect_evs(world, o);
   }
   return o;

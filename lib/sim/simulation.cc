@@ -29,25 +29,15 @@ constexpr std::array<std::pair<transport::QpState, std::uint32_t>, 3> kToRts{{
                                    transport::kAttrRetryCnt | transport::kAttrTimeout},
 }};
 
-QueueClass class_of_link(const fabric::Topology& t, const fabric::LinkSpec& link) {
-  if (link.from.is_host) return QueueClass::kHost;
-  if (link.to.is_host) return QueueClass::kLastHop;
-  const std::uint8_t from = t.switches[link.from.id].tier;
-  if (from < t.switches[link.to.id].tier) return from == 0 ? QueueClass::kT0Up : QueueClass::kT1Up;
-  return from == 2 ? QueueClass::kT2Down : QueueClass::kT1Down;
-}
-
 }  // namespace
 
 Simulation::Simulation(std::unique_ptr<fabric::Fabric> fabric, const SimOptions& options)
     : fabric_(std::move(fabric)),
       options_(options),
       hosts_(fabric_->topology().hosts),
-      next_sample_(options.sample_interval.ns > 0 ? Time{} + options.sample_interval : Time::never()),
+      depths_(fabric_->topology(), options.sample_interval),
       series_(fabric_->topology().planes, options.series_step) {
   for (const fabric::LinkSpec& link : fabric_->topology().links) {
-    link_class_.push_back(class_of_link(fabric_->topology(), link));
-    ++links_of_class_[static_cast<std::size_t>(link_class_.back())];
     least_rtt_ = std::min(least_rtt_, link.port.delay * 4);  // a switch there, the same back
   }
   for (Host& host : hosts_) host.ports_up = (1U << fabric_->topology().planes) - 1;
@@ -73,7 +63,8 @@ RunEnd Simulation::run(Time until) {
     if (done && options_.check_invariants) check_conservation();
     if (done || !violation_.empty()) return {now_, next.is_never() && violation_.empty(), violation_};
     if (dirty_.empty()) {
-      if (next_sample_ <= next) in(Stage::kMeasuring, [&] { sample_queues(next); });
+      if (depths_.next() <= next)
+        in(Stage::kMeasuring, [&] { depths_.sample(*fabric_, next, open_flows_ != 0); });
       if (next_look_ <= next) in(Stage::kMeasuring, [&] { look(next); });
       now_ = later(now_, next);
     }

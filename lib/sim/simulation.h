@@ -21,6 +21,7 @@
 #include "sim/flow.h"
 #include "sim/outstanding.h"
 #include "sim/profile.h"
+#include "sim/queue_depths.h"
 #include "sim/run_stats.h"
 #include "sim/sack_truth.h"
 #include "sim/size_model.h"
@@ -146,8 +147,8 @@ class Simulation {
   [[nodiscard]] const SimCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t sent_on(QpId id, path::EvIndex ev) const { return qps_[id]->sent_by_ev[ev]; }
   [[nodiscard]] std::uint64_t placed_bytes() const { return placed_bytes_; }
-  [[nodiscard]] const std::array<DepthHistogram, kQueueClasses>& depths() const { return depths_; }
-  [[nodiscard]] QueueClass class_of(fabric::LinkId id) const { return link_class_[id]; }
+  [[nodiscard]] const QueueDepths& depths() const { return depths_; }
+  [[nodiscard]] QueueClass class_of(fabric::LinkId id) const { return depths_.class_of(id); }
   [[nodiscard]] const Series& series() const { return series_; }
   [[nodiscard]] const FaultLog& faults() const { return faults_; }
   /// What a packet of `qp` on `ev` looks like to the fabric, for Fabric::path_of.
@@ -268,7 +269,6 @@ class Simulation {
   // simulation_watch.cc: what is measured
   void note_drop(const fabric::Outcome& outcome, const Token& token);
   void note_verdicts(QpId id, Node& node);
-  void sample_queues(Time until);
   void look(Time until);
   void trace(TraceEvent::What what, const fabric::Packet& packet, const Token& token,
              fabric::DropReason reason = fabric::DropReason::kNone);
@@ -314,10 +314,7 @@ class Simulation {
   SimCounters counters_;
   std::uint64_t placed_bytes_ = 0;
   std::uint64_t port_changes_seen_ = ~std::uint64_t{0};
-  std::vector<QueueClass> link_class_;
-  std::array<std::uint32_t, kQueueClasses> links_of_class_{};
-  std::array<DepthHistogram, kQueueClasses> depths_;
-  Time next_sample_;
+  QueueDepths depths_;
   Time next_look_ = Time::never();
   std::function<Time(Time)> look_;
   Series series_;

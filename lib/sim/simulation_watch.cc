@@ -56,33 +56,6 @@ void Simulation::note_verdicts(QpId id, Node& node) {
   }
 }
 
-// --- Queues
-// -------------------------------------------------------------------------------------------------
-
-// Samples at every interval up to `until`, with the state that stands since the last event.
-void Simulation::sample_queues(Time until) {
-  const Duration step = options_.sample_interval;
-  if (open_flows_ == 0 || until.is_never()) {  // before the first and after the last flow nobody cares
-    if (!until.is_never()) next_sample_ = next_sample_ + step * ((until - next_sample_).ns / step.ns + 1);
-    return;
-  }
-  if (fabric_->in_flight() == 0) {  // idle: all queues are empty, however long
-    const std::int64_t times = (until - next_sample_).ns / step.ns + 1;
-    for (std::size_t c = 0; c < kQueueClasses; ++c)
-      if (links_of_class_[c] != 0)
-        depths_[c].record(0, links_of_class_[c] * static_cast<std::uint64_t>(times));
-    next_sample_ = next_sample_ + step * times;
-    return;
-  }
-  for (; next_sample_ <= until; next_sample_ = next_sample_ + step) {
-    for (fabric::LinkId id = 0; id < link_class_.size(); ++id) {
-      const fabric::Link& link = fabric_->link(id);
-      depths_[static_cast<std::size_t>(link_class_[id])].record(link.queue.data_bytes() +
-                                                                link.serving_data_bytes(next_sample_));
-    }
-  }
-}
-
 void Simulation::look(Time until) {
   while (next_look_ <= until && !until.is_never()) next_look_ = look_(next_look_);
 }
