@@ -10,6 +10,7 @@
 #include <cmath>
 #include <set>
 
+#include "run_scenario.h"
 #include "sim/network.h"
 #include "sim/outcome.h"
 
@@ -200,15 +201,6 @@ TEST(FaultDraws, AtARateEveryPlaceIsDrawnBeforeOneComesAgain) {
 }
 
 // --- Who answers for what, in whole runs
-
-Outcome run(const std::string& text, const config::Settings& settings = {}) {
-  const auto s = load_scenario_text(text, "test", settings);
-  EXPECT_TRUE(s) << s.error().message;
-  auto world = World::create(*s);
-  EXPECT_TRUE(world) << world.error().message;
-  const RunEnd end = (*world)->run();
-  return collect(**world, end, "test");
-}
 
 constexpr const char* kPermutation =
     "network: {planes: 4, hosts: 4, hosts_per_t0: 2, t1: 4}\nworkload: {shape: permutation, bytes: 8M}\n"

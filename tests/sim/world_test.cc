@@ -6,19 +6,11 @@
 
 #include <set>
 
+#include "run_scenario.h"
 #include "sim/outcome.h"
 
 namespace mrc::sim {
 namespace {
-
-Outcome run(const std::string& text, const config::Settings& settings = {}) {
-  const auto s = load_scenario_text(text, "test", settings);
-  EXPECT_TRUE(s) << s.error().message;
-  auto world = World::create(*s);
-  EXPECT_TRUE(world) << world.error().message;
-  const RunEnd end = (*world)->run();
-  return collect(**world, end, "test");
-}
 
 constexpr const char* kFaulty =
     "network: {planes: 4, hosts: 8, hosts_per_t0: 4, t1: 4}\n"
