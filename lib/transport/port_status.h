@@ -66,12 +66,12 @@ class PeerPorts {
   Time seen_ = Time::never();
 };
 
-/// The response to any Endpoint Request: op, id and timestamp come back (1.8).
+/// The response to any Endpoint Request: op, id and timestamp come back, 0 if there was none (1.8, C12).
 constexpr wire::EndpointResponseView response_to(const wire::EndpointRequestView& request) {
   wire::EndpointResponseView r;
   r.request_id = request.request_id;
   r.op = request.op;
-  r.tx_timestamp = request.tx_timestamp;
+  r.tx_timestamp = request.has_timestamp ? request.tx_timestamp : Tick{};
   return r;
 }
 

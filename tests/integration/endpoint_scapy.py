@@ -160,9 +160,9 @@ class Serve:
         self.draw(f"cut to {keep} bytes", plane, mrc.trimmed(frame, keep, dscp, new_lengths),
                   lambda: self.model.on_trimmed(frame, reason, keep >= 20))
 
-    def endpoint_request(self, plane, op, mask, dscp):
+    def endpoint_request(self, plane, op, mask, dscp, ftype=1):
         request = mrc.Bth(opcode=0xD8, dqp=2, psn=self.rng.getrandbits(16)) / mrc.Erth(
-            op=op, port_status_mask=mask, tx_timestamp=self.rng.getrandbits(16))
+            op=op, port_status_mask=mask, tx_timestamp=self.rng.randrange(1, 65536), ftype=ftype)
         self.draw(f"endpoint request {op}", plane, self.frame(plane, request, dscp, NOT_ECT if dscp == CONTROL else ECT0),
                   lambda: [response_to(request)])
 
@@ -214,6 +214,8 @@ def endpoint_operations(s):
     s.endpoint_request(0, 0, 0b110, CONTROL)
     s.endpoint_request(1, 1, 0, NO_TRIM)
     s.endpoint_request(0, 1, 0, TRIMMABLE)
+    s.endpoint_request(1, 1, 0, NO_TRIM, ftype=0)  # no timestamp
+    s.endpoint_request(0, 0, 0b110, CONTROL, ftype=0)
     s.probe(0, "a probe before any Write")
     s.probe(1, "a probe without a timestamp", ftype=0)
     s.probe(1, "a marked probe", ecn=CE)

@@ -150,7 +150,7 @@ def payload_bytes(frame):
 
 
 def response_to(request):
-    """What an endpoint answers to an Endpoint Request (1.8, 4.2)."""
+    """What an endpoint answers to an Endpoint Request (1.8, 4.2, C12)."""
     erth = request[mrc.Erth]
     return (mrc.Bth(opcode=0xD9, dqp=2, psn=request[mrc.Bth].psn) /
-            mrc.Eeth(op=erth.op, tx_timestamp=erth.tx_timestamp))
+            mrc.Eeth(op=erth.op, tx_timestamp=erth.tx_timestamp if erth.ftype == 1 else 0))

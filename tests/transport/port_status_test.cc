@@ -98,5 +98,14 @@ TEST(PeerPorts, AnEvProbeSaysNothingOfPorts) {
   EXPECT_EQ(r.op, wire::EndpointOp::kEvProbe);
 }
 
+// C12. What stands in the word of a request without a timestamp is none.
+TEST(EndpointResponse, MirrorsATimestampOnlyWhereThereIsOne) {
+  wire::EndpointRequestView request = update(1, 0);
+  request.tx_timestamp = Tick{0x1234};
+  EXPECT_EQ(response_to(request).tx_timestamp, Tick{0x1234});
+  request.has_timestamp = false;
+  EXPECT_EQ(response_to(request).tx_timestamp, Tick{});
+}
+
 }  // namespace
 }  // namespace mrc::transport
