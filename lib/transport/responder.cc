@@ -91,6 +91,7 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
     in_error(meta);
     return WriteVerdict::kDrop;
   }
+  heard(meta);
   Seq seq = unwrap(write.bth.psn, cack_ + 1);
   if (seeded_defect(Defect::kForgetWrap)) seq = (cack_ & ~Seq{Psn::kMask}) + write.bth.psn.value();
   const bool seen = seq <= max_rcv_ && received_.test(seq) && !seeded_defect(Defect::kAcceptDuplicate);
@@ -122,7 +123,7 @@ WriteVerdict Responder::on_write(const wire::WriteView& write, const wire::RxMet
         write.immdt, write.dmalen, static_cast<std::uint16_t>(write.rqmsn.value()), write.bth.se};
     imm_.set(seq);
   }
-  accept(write, seq, meta);
+  accept(write, seq);
   if (seeded_defect(Defect::kDeliverEarly) && imm_.test(seq)) deliver(seq);
   triggers(write, meta);
   return WriteVerdict::kPlace;
@@ -149,7 +150,15 @@ WriteVerdict Responder::fail_at(Seq seq, wire::Syndrome nak) {
 
 void Responder::check_nak() {
   if (failing_ == kNone || placed_ + 1 != failing_) return;
-  failed_ = nak_due_ = true;
+  failed_ = true;
+  owe(nak_due_);
+}
+
+// Over the plane of the packet that made it due (D5): it has just come through.
+void Responder::owe(bool& due) {
+  due = true;
+  ack_port_ = heard_port_;
+  ack_entropy_ = heard_entropy_;
 }
 
 // T7-3, C6. PSN_OOR_WINDOW is mandatory, so somebody has to send it.
@@ -176,11 +185,9 @@ void Responder::push_nack(const wire::BthView& bth, Tick tx_timestamp, const wir
 WriteVerdict Responder::duplicate(const wire::WriteView& write, const wire::RxMeta& meta, Seq seq) {
   ++ctx_.counters.rx_duplicate;
   if (seeded_defect(Defect::kCountDuplicates)) rcvd_bytes_ += write.nominal_bytes;
-  if (write.bth.a && seq > placed_) ask(seq, meta);
+  if (write.bth.a && seq > placed_) ask(seq);
   if (seq <= cack_) {  // below ePSN: Transport ACK and SACK again (3.2)
-    ack_due_ = true;
-    ack_port_ = meta.port;
-    ack_entropy_ = meta.entropy;
+    owe(ack_due_);
     note_trigger(write.bth, write.tx_timestamp, meta, meta.ce);
     return WriteVerdict::kDuplicate;
   }
@@ -189,19 +196,17 @@ WriteVerdict Responder::duplicate(const wire::WriteView& write, const wire::RxMe
 }
 
 // AckReq: a Transport ACK is owed when placed passes this packet, a SACK when cack does (D5).
-void Responder::ask(Seq seq, const wire::RxMeta& meta) {
+void Responder::ask(Seq seq) {
   asked_.set(seq);
   ar_ = std::max(ar_, seq);
-  ack_port_ = meta.port;
-  ack_entropy_ = meta.entropy;
 }
 
-void Responder::accept(const wire::WriteView& write, Seq seq, const wire::RxMeta& meta) {
+void Responder::accept(const wire::WriteView& write, Seq seq) {
   rcvd_bytes_ += write.nominal_bytes;
   ++ctx_.counters.rx_placed;
   ctx_.counters.rx_placed_bytes += write.payload_bytes;
   if (wire::is_last(write.bth.opcode)) last_.set(seq);
-  if (write.bth.a) ask(seq, meta);
+  if (write.bth.a) ask(seq);
   if (seq == cack_ + 1 && max_rcv_ == cack_) {  // in order, no hole: no bit needed
     cack_ = max_rcv_ = seq;
     return;
@@ -279,7 +284,7 @@ bool Responder::pass(Seq seq) {
   }
   if (asked_.test(seq)) {
     asked_.clear(seq);
-    ack_due_ = true;  // C28. Only now, with no gap below
+    owe(ack_due_);  // C28. Only now, with no gap below
   }
   return true;
 }
@@ -349,6 +354,7 @@ void Responder::on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta)
     in_error(meta);
     return;
   }
+  heard(meta);
   ControlTrigger t;
   t.kind = ControlTrigger::Kind::kProbe;
   t.entropy = meta.entropy;
@@ -357,20 +363,15 @@ void Responder::on_probe(const wire::ProbeView& probe, const wire::RxMeta& meta)
   t.port = meta.port;
   t.ce = meta.ce;
   if (!queue_.push(t)) ++ctx_.counters.control_overflow;
-  if (messages_ != 0) {
-    ack_due_ = true;
-    ack_port_ = meta.port;
-    ack_entropy_ = meta.entropy;
-  }
+  if (messages_ != 0) owe(ack_due_);
 }
 
 // Were the NAK lost, the peer would take an access error for a dead path: repeat it, at most once a base RTT
 // (D17).
 void Responder::in_error(const wire::RxMeta& meta) {
   if (ctx_.state != QpState::kError || !failed_ || meta.arrival < nak_repeat_at_) return;
-  nak_due_ = true;
-  ack_port_ = meta.port;
-  ack_entropy_ = meta.entropy;
+  heard(meta);
+  owe(nak_due_);
 }
 
 }  // namespace mrc::transport

@@ -86,14 +86,19 @@ class Responder {
     return ((dmalen - 1) & (pmtu_ - 1)) + 1;
   }
   [[nodiscard]] bool well_formed(const wire::WriteView& write) const;
-  void accept(const wire::WriteView& write, Seq seq, const wire::RxMeta& meta);
-  void ask(Seq seq, const wire::RxMeta& meta);
+  void accept(const wire::WriteView& write, Seq seq);
+  void ask(Seq seq);
   void advance_cack();
   bool pass(Seq seq);
   bool deliver(Seq seq);
   void triggers(const wire::WriteView& write, const wire::RxMeta& meta);
   void note_trigger(const wire::BthView& bth, Tick tx_timestamp, const wire::RxMeta& meta, bool ce);
   void check_nak();
+  void heard(const wire::RxMeta& meta) {
+    heard_port_ = meta.port;
+    heard_entropy_ = meta.entropy;
+  }
+  void owe(bool& due);
   void in_error(const wire::RxMeta& meta);
 
   // responder_control.cc
@@ -120,9 +125,11 @@ class Responder {
   bool ack_due_ = false;
   bool nak_due_ = false;
   bool failed_ = false;
-  std::uint8_t penalty_ = 0;   // 6.5
-  bool told_penalty_ = false;  // a SACK asked for a smaller window: the peer may have saved a larger one
-  std::uint8_t ack_port_ = 0;
+  std::uint8_t penalty_ = 0;     // 6.5
+  bool told_penalty_ = false;    // a SACK asked for a smaller window: the peer may have saved a larger one
+  std::uint8_t heard_port_ = 0;  // of the newest Write or probe
+  std::uint8_t ack_port_ = 0;    // ... that made an ACK or NAK due
+  std::uint32_t heard_entropy_ = 0;
   std::uint32_t ack_entropy_ = 0;
   ControlTrigger sack_trigger_;
 

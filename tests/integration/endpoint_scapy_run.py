@@ -140,7 +140,7 @@ class Run:
         found = peer_lib.differences(frame[mrc.Bth], want)
         check(not found, f"probe: {found}")
         self.done["probes"] += 1
-        self.reply(plane, self.model.on_probe(plane, frame))
+        self.reply(plane, self.model.on_probe(frame))
 
     def answer(self, plane, frame, at):
         bth = frame[mrc.Bth]
@@ -158,10 +158,10 @@ class Run:
             start = frame[mrc.Reth].va - TARGET
             n = payload_bytes(frame)
             self.memory[start:start + n] = bytes(frame.lastlayer())[:n]
-        answers = self.model.on_write(plane, frame)
+        answers = self.model.on_write(frame)
         self.reply(plane, [p for p in answers if mrc.Aeth not in p])
         self.check_messages()
-        self.reply(self.model.ack_plane, [p for p in answers if mrc.Aeth in p])
+        self.reply(plane, [p for p in answers if mrc.Aeth in p])
 
     def forge(self, plane, frame):
         """Answers that must not be believed: all of the phase acknowledged, with a bad ICRC, and what was never sent."""

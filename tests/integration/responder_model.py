@@ -36,7 +36,6 @@ class Responder:
         self.above = set()  # received, above cack
         self.asks, self.lasts = set(), set()
         self.bytes = self.since = self.messages = 0
-        self.ack_plane = 0  # where the newest packet that wants a Transport ACK came in: one ACK may answer many (3.4)
         self.sent = {"sack": 0, "nack": 0, "ack": 0}
 
     def whole(self, psn):
@@ -45,14 +44,13 @@ class Responder:
     def has(self, psn):
         return self.whole(psn) <= self.cack or self.whole(psn) in self.above
 
-    def on_write(self, plane, frame, ce=False):
-        """The answers to a Write that is whole and allowed; as many of each kind as its rules ask for, SACKs first."""
+    def on_write(self, frame, ce=False):
+        """The answers to a Write that is whole and allowed; as many of each kind as its rules ask for, SACKs first. All of
+        them leave over the plane on which it came (D5), an ACK that another packet had asked for as well."""
         bth, trigger = frame[mrc.Bth], Trigger(frame, ce)
         psn = self.whole(bth.psn)
         if psn - self.cack > WINDOW:
             return [self.nack(trigger, PSN_OOR_WINDOW)]
-        if psn <= self.cack or bth.a:
-            self.ack_plane = plane
         if psn <= self.cack:
             return [self.sack(trigger), self.ack()]
         self.since += max(payload_bytes(frame), LEAST)
@@ -89,10 +87,9 @@ class Responder:
         beyond = self.whole(trigger.psn) - self.cack > WINDOW
         return [self.nack(trigger, PSN_OOR_WINDOW if beyond else reason)]
 
-    def on_probe(self, plane, frame, ce=False):
+    def on_probe(self, frame, ce=False):
         answers = [self.sack(Trigger(frame, ce), frame[mrc.Peth].probe_id)]
         if self.messages:
-            self.ack_plane = plane
             answers.append(self.ack())
         return answers
 

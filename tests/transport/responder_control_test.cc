@@ -180,6 +180,39 @@ TEST(Responder, ControlLeavesOnThePlaneOfItsTrigger) {
   EXPECT_NE(r.control(0b1011).at(0).port, 2);
 }
 
+// D5. An ACK that waited leaves with the SACK of the same moment, over the plane of the packet that closed
+// the hole; what asked later, and is not answered yet, has no say.
+TEST(Responder, AnAckLeavesOnThePlaneOfThePacketThatMadeItDue) {
+  Receiver r;
+  auto asking = r.only(1), far = r.only(50);
+  asking.bth.a = far.bth.a = true;
+  r.write(asking, 1);
+  r.write(far, 3);
+  r.drain();
+  EXPECT_TRUE(r.acks().empty());
+  r.write(r.only(0), 2);
+  r.write(r.only(60), 0);  // draws nothing
+  r.drain();
+  ASSERT_EQ(r.acks().size(), 1U);
+  EXPECT_EQ(r.acks()[0].psn, r.first + 1);
+  for (const ControlDesc& c : r.last) EXPECT_EQ(c.port, 2);
+}
+
+TEST(Responder, AProbeDecidesNotWhereALaterAckLeaves) {
+  Receiver r;
+  r.write(r.only(0), 1);
+  auto asking = r.only(1);
+  asking.bth.a = true;
+  r.qp.on_probe({}, r.meta(3));
+  r.drain();
+  ASSERT_EQ(r.acks().size(), 1U);
+  for (const ControlDesc& c : r.last) EXPECT_EQ(c.port, 3);
+  r.write(asking, 2);
+  r.drain();
+  ASSERT_EQ(r.acks().size(), 1U);
+  for (const ControlDesc& c : r.last) EXPECT_EQ(c.port, 2);
+}
+
 // D5, C31, ar_psn: the hole below an AckReq closes by a packet that triggers nothing by itself.
 TEST(Responder, SackWhenTheHoleBelowAnAckReqCloses) {
   Receiver r;

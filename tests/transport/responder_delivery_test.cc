@@ -193,6 +193,39 @@ TEST(Responder, TheLowestFailingPacketIsNamed) {
   EXPECT_EQ(r.acks()[0].psn, r.first + 1);
 }
 
+// D5. Like everything that answers a packet.
+TEST(Responder, ANakLeavesOnThePlaneOfThePacketThatMadeItDue) {
+  for (const bool hole : {false, true}) {
+    Receiver r;
+    auto asking = r.only(0);
+    asking.bth.a = true;
+    r.write(asking, 1);
+    r.drain();
+    ASSERT_EQ(r.acks().size(), 1U);
+    if (hole) {
+      r.write(r.only(2), 2, false, Access::kDenied);
+      r.write(r.only(1), 3);
+    } else {
+      r.write(r.only(1), 3, false, Access::kDenied);
+    }
+    r.drain();
+    ASSERT_EQ(r.last.size(), 1U);
+    EXPECT_EQ(r.last[0].ack.syndrome, 0x62);
+    EXPECT_EQ(r.last[0].port, 3);
+  }
+}
+
+// A WriteIMM that finds no receive fails when its turn comes.
+TEST(Responder, ANakOfAWriteImmLeavesOnThePlaneOfThePacketBeforeIt) {
+  Receiver r;
+  r.write(r.only(1, 1024, true), 1);
+  r.write(r.only(0), 2);
+  r.drain();
+  ASSERT_EQ(r.acks().size(), 1U);
+  EXPECT_EQ(r.acks()[0].syndrome, 0x63);
+  EXPECT_EQ(r.last[0].port, 2);
+}
+
 // 2.1: a Write of no bytes needs no memory.
 TEST(Responder, ZeroLengthNeedsNoAccess) {
   Receiver r;
