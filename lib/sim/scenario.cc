@@ -199,7 +199,8 @@ Scenario preset_scenario(Preset preset) {
   s.preset = preset;
   s.qp.policy.base_rtt = Duration{};  // of the topology, unless set
   s.qp.policy.learn_base_rtt = false;
-  s.qp.attr.timeout = 10;  // D13. 1.05 ms: too long to be taken for a repair by SACKs
+  s.qp.policy.reverse_probes = true;  // D19, as mrc-endpoint
+  s.qp.attr.timeout = 10;             // D13. 1.05 ms: too long to be taken for a repair by SACKs
   if (preset != Preset::kHtsimCompat) return s;
   s.network = {.tiers = 3,
                .planes = 1,
@@ -219,6 +220,7 @@ Scenario preset_scenario(Preset preset) {
   s.paths.selector = path::Selector::kScore;
   s.detect = {.time_order = false, .ev_order = false, .tail_probe = false, .sack_first = true};
   s.qp.policy.ev_flush = false;
+  s.qp.policy.reverse_probes = false;
   s.qp.attr.timeout = 7;  // 131 us; the nearest that the exponent of MRC can say to 100.66 us
   s.qp.attr.exp_cnt = 25;
   s.cc.variant = NsccVariant::kHtsim;

@@ -69,6 +69,30 @@ TEST(World, FaultsAreAttributedAndRepaired) {
   EXPECT_EQ(o.count(o.packets, "timer_expiries"), 0U);
 }
 
+// A QP that only receives has one EV for its answers until EV Probes prove another (D19). On a single plane
+// nothing else brings them, so that one on a dead path is a flow that never ends.
+TEST(World, AnswersFindALivingWayOnASinglePlane) {
+  const auto failed = [](const char* at_us, const char* probes, const std::string& seed) {
+    const Outcome o =
+        run("network: {planes: 1, hosts: 8, hosts_per_t0: 4, t1: 4}\n"
+            "workload: {shape: permutation, bytes: 1M}\n",
+            {{"faults", std::string("[{kind: down, place: uplink, uplink: 1, at_us: ") + at_us + "}]"},
+             {"qp.reverse_probes", probes},
+             {"seed", seed}});
+    EXPECT_EQ(o.violation, "") << seed;
+    EXPECT_EQ(o.completed + o.failed, 8U) << seed;
+    return o.failed;
+  };
+  for (const char* at_us : {"0", "30"}) {
+    std::size_t failures = 0;
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+      EXPECT_EQ(failed(at_us, "true", std::to_string(seed)), 0U) << "from " << at_us << " us, seed " << seed;
+      failures += failed(at_us, "false", std::to_string(seed));
+    }
+    EXPECT_GT(failures, 10U) << "the control: without them flows fail";
+  }
+}
+
 TEST(World, WorkloadsCompleteAndShareControllers) {
   for (const char* shape : {"permutation", "incast", "ring_all_reduce", "all_to_all", "mix"}) {
     const Outcome o = run("network: {hosts: 8, hosts_per_t0: 4}\n", {{"workload.shape", shape},
