@@ -69,7 +69,7 @@ expect 'setup --for test --help does nothing else' 0 'tools/setup undo' "$setup"
 # Every option that the demo's help lists reaches it: the script knows them all.
 demo_main=$top/apps/mrc-endpoint/demo_main.cc
 while read -r option; do
-  grep -q -e "$option\*" "$top/tools/demo" || {
+  grep -q -e "[ (]$option\( |\|)\)" "$top/tools/demo" || {
     echo "FAILED: tools/demo does not pass $option on"
     failed=1
   }
@@ -79,6 +79,12 @@ for tool in lint count-tests test demo spec-coverage; do
   expect "$tool --help" 0 "^.*(tools/)?$tool" timeout 20 "$top/tools/$tool" --help
   expect "$tool refuses what it does not know" 2 '(unknown|usage|unrecognized)' timeout 20 "$top/tools/$tool" --what-ever
 done
+# Whatever the place of the wrong word, and before anything is installed or built.
+for words in '--seed 7 --what-ever' '--bytes=1GB more' '--bytesize 1GB' '--planes 4 5'; do
+  # shellcheck disable=SC2086  # words are to be split
+  expect "demo refuses $words" 2 "unknown argument '(--what-ever|more|--bytesize|5)'" timeout 20 "$top/tools/demo" $words
+done
+expect 'demo refuses an option without its value' 2 '--seed needs a value' timeout 20 "$top/tools/demo" --planes 4 --seed
 expect 'lint refuses a second word' 2 'unknown argument' timeout 20 "$top/tools/lint" --help me
 
 # A machine where nothing is installed: dpkg knows no package, and there is neither root nor sudo nor apt.
