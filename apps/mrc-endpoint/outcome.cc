@@ -62,6 +62,11 @@ report::RunResult start_result(const Options& options, std::uint64_t seed) {
   r.profile = config::name_of(options.config.profile);
   r.machine = machine();
   r.seed = seed;
+  if (options.config.net.icrc == config::IcrcPolicy::kIgnore) {
+    r.warnings.emplace_back(
+        "net.icrc is ignore: this end takes packets without checking their ICRC, so damaged ones are placed "
+        "and their headers believed; only for tests with a peer that makes none");
+  }
   return r;
 }
 

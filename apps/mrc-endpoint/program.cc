@@ -435,6 +435,8 @@ ExitCode Program::run() {
       return ExitCode::kUsage;
     }
   }
+  // What is wrong by configuration is told at once, quiet or not, and again with the result.
+  for (const std::string& w : result_.warnings) report::say(stderr, "mrc-endpoint: warning: {}\n", w);
   if (const std::optional<Failure> failure = start()) {
     console_.end_progress();
     report::say(stderr, "mrc-endpoint: {}\n", failure->message);

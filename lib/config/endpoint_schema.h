@@ -78,7 +78,9 @@ void describe(V& v, NetConfig& c) {
   v.flag("accept_alternate_port", c.accept_alternate_port,
          "listen on 4971 as well, the number one table prints");
   v.integer("hop_limit", c.hop_limit, {1, 255}, "IP hop limit or TTL");
-  v.choice("icrc", c.icrc, kIcrcPolicies, "what happens to a packet whose ICRC is wrong");
+  v.choice(
+      "icrc", c.icrc, kIcrcPolicies,
+      "a packet whose ICRC is wrong is dropped; ignore: no ICRC is looked at, which the results warn of");
 }
 
 template <class V>

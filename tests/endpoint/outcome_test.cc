@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ends of one process become one result: it says of which members it holds the sums.
+// What a result says from the start; two ends of one process become one, which says of which members it holds
+// the sums.
 #include "outcome.h"
 
 #include <gtest/gtest.h>
@@ -54,6 +55,15 @@ TEST(Outcome, MembersOfBothEndsAreThoseListed) {
     const bool summed = std::find(listed.begin(), listed.end(), name) != listed.end();
     EXPECT_EQ(sum_of(member), sum_of(before[name]) + (summed ? sum_of(peer[name]) : 0)) << name;
   }
+}
+
+TEST(Outcome, WarnsOfAnIcrcThatIsNotLookedAt) {
+  Options options;
+  EXPECT_TRUE(start_result(options, 1).warnings.empty());
+  options.config.net.icrc = config::IcrcPolicy::kIgnore;
+  const report::RunResult r = start_result(options, 1);
+  ASSERT_EQ(r.warnings.size(), 1U);
+  EXPECT_NE(r.warnings[0].find("net.icrc is ignore"), std::string::npos);
 }
 
 TEST(Outcome, OneEndAloneSumsNothing) {
