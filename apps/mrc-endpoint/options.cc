@@ -11,6 +11,7 @@
 #include "config/yaml_tree.h"
 #include "ignored_settings.h"
 #include "program_name.h"
+#include "socket_directory.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -26,8 +27,8 @@ The main job in a minute: 2 GiB as one QP while a path dies and returns and anot
   {0} demo
 
 Two processes on this machine over shared memory, in two terminals:
-  {0} serve --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock
-  {0} run --profile vhost --device /tmp/p0.sock --device /tmp/p1.sock -s 64K -n 5000
+  {0} serve
+  {0} run -s 64K -n 5000
 
 Two machines over the interface eth1 of each, as root; 192.0.2.1 is an address of the first one:
   {0} serve --profile af_packet --device eth1 --listen 0.0.0.0
@@ -94,10 +95,11 @@ struct Raw {
 void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
   app.add_option("-c,--config", raw.config_path, "YAML configuration");
   c.value(app, "--profile", "profile",
-          "what the planes are: virtual, ring, vhost, memif, af_packet, af_xdp, pcap, ethdev");
+          "what the planes are: virtual (with --loopback the default), vhost (between two processes), ring, "
+          "memif, af_packet, af_xdp, pcap, ethdev");
   app.add_option("--device", raw.devices, "device of the next plane; once a plane  [planes[].device]");
   app.add_option("--ip", raw.ips, "address of the next plane; once a plane  [planes[].ip]");
-  c.value(app, "--planes", "plane_count", "planes of the profiles virtual and ring");
+  c.value(app, "--planes", "plane_count", "planes, where their devices need no names");
   c.value(app, "-p,--port", "oob.port", "TCP port of the exchange");
   c.value(app, "-m,--mtu", "qp.mtu", "payload of a packet: auto, 256, 512, 1024, 2048 or 4096");
   c.value(app, "--evs", "ev.count", "entropy values");
@@ -158,12 +160,14 @@ Result<Settings> settings_of(const Raw& raw, const std::vector<std::string>& eal
   return all;
 }
 
-/// The settings on top of the file's tree, then one load for all.
+/// The settings on top of the file's tree, then one load for all. Both ends here meet on the virtual fabric,
+/// two processes over shared memory, unless somebody says otherwise.
 Result<config::EndpointConfig> load(const Raw& raw, const Settings& settings) {
-  if (raw.config_path.empty()) return config::load_endpoint_text("", "configuration", settings);
+  const auto unsaid = raw.loopback ? config::Profile::kVirtual : config::Profile::kVhost;
+  if (raw.config_path.empty()) return config::load_endpoint_text("", "configuration", settings, unsaid);
   const Result<std::string> file = config::read_text_file(raw.config_path);
   if (!file) return file.error();
-  return config::load_endpoint_text(*file, raw.config_path, settings);
+  return config::load_endpoint_text(*file, raw.config_path, settings, unsaid);
 }
 
 /// `serve` learns the number of QPs from its peer.
@@ -184,7 +188,7 @@ Result<void> check_ends(const Options& o) {
   return Error{fmt::format(
       "profile {} {}", config::name_of(p),
       in_process ? fmt::format("has both ends in one process: use '{} run --loopback', or choose another "
-                               "profile (vhost works between two processes without a NIC)",
+                               "profile (vhost, the default, works between two processes without a NIC)",
                                program_name())
                  : fmt::format("joins two processes: leave --loopback out, and start '{} serve' first",
                                program_name()))};
@@ -264,6 +268,7 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
   if (const Result<void> r = check_workers(o); !r) return refused("mrc-endpoint: " + r.error().message);
   if (const Result<void> r = config::check_controller(o.config); !r)
     return refused("mrc-endpoint: " + r.error().message);
+  config::fill_sockets(o.config, socket_directory());
   if (o.check_config) return early("ok\n", ExitCode::kPass);
   if (o.print_config) return early(config::print_endpoint(o.config, false), ExitCode::kPass);
   if (const Result<void> r = check_ends(o); !r) return refused("mrc-endpoint: " + r.error().message);

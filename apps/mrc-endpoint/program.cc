@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "session.h"
 #include "setup_watch.h"
 #include "signals.h"
+#include "socket_directory.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -81,7 +83,7 @@ class Program {
  private:
   std::optional<Failure> start();
   std::optional<Failure> connect();
-  void warn_of_local_address();
+  void warn_of_reach();
   std::optional<Failure> build();
   std::optional<Failure> build_while_greeting();
   Result<std::unique_ptr<Network>> open_network(Ends ends,
@@ -125,6 +127,7 @@ Duration peer_timeout(const config::EndpointConfig& c) {
 /// EAL.
 std::optional<Failure> Program::connect() {
   const config::OobConfig& oob = options_.config.oob;
+  if (!loopback()) warn_of_reach();
   if (options_.command == Command::kRun) {
     Result<OobSocket> s = OobSocket::connect(
         oob.address, oob.port, nanoseconds(static_cast<std::int64_t>(oob.connect_timeout_s * 1e9)),
@@ -136,7 +139,6 @@ std::optional<Failure> Program::connect() {
     if (!l) return Failure{ExitCode::kUsage, l.error().message};
     Doorman door(*std::move(l), software(), peer_timeout(options_.config),
                  [this](const std::string& line) { console_.log(line); });
-    warn_of_local_address();
     report::say(stderr, "serving on {} port {}\n", oob.address,
                 door.port());  // scripts wait for it: not quiet
     std::optional<Guest> guest;
@@ -155,17 +157,25 @@ std::optional<Failure> Program::connect() {
   return std::nullopt;
 }
 
-/// Planes that reach other machines, and an exchange that does not.
-void Program::warn_of_local_address() {
+/// Planes that reach other machines and an exchange that does not, or the other way round.
+void Program::warn_of_reach() {
   const config::Profile p = options_.config.profile;
   const std::string& address = options_.config.oob.address;
   const bool far =
       p == config::Profile::kAfPacket || p == config::Profile::kAfXdp || p == config::Profile::kEthdev;
-  if (!far || (!address.starts_with("127.") && address != "::1")) return;
-  console_.log(
-      fmt::format("listening on {}: only this machine reaches it; for a peer on another one: --listen "
-                  "ADDRESS, or --listen 0.0.0.0 for all addresses",
-                  address));
+  const bool local = address.starts_with("127.") || address == "::1";
+  if (far && local && options_.command == Command::kServe) {
+    console_.log(
+        fmt::format("listening on {}: only this machine reaches it; for a peer on another one: --listen "
+                    "ADDRESS, or --listen 0.0.0.0 for all addresses",
+                    address));
+  }
+  if (config::joins_by_sockets(p) && !local) {
+    console_.log(fmt::format(
+        "profile {} joins two processes of this machine; if {} is for a peer on another one, both need "
+        "planes that reach it: --profile af_packet --device INTERFACE, or another",
+        config::name_of(p), address));
+  }
 }
 
 std::optional<Failure> Program::add_end(std::size_t i) {
@@ -412,6 +422,13 @@ std::optional<Failure> Program::build_while_greeting() {
 
 std::optional<Failure> Program::start() {
   std::optional<Failure> failure;
+  const std::string directory = socket_directory();
+  const auto& planes = options_.config.planes;
+  if (std::any_of(planes.begin(), planes.end(),
+                  [&](const auto& plane) { return plane.device.starts_with(directory + "/"); })) {
+    if (const Result<void> r = claim_socket_directory(directory); !r)
+      return Failure{ExitCode::kUsage, r.error().message};
+  }
   // A server's devices must exist before its peer connects to them; a client starts its own after the
   // connection.
   if (options_.command == Command::kRun) {

@@ -29,8 +29,12 @@ bool needs_device(Profile p) {
   return p != Profile::kVirtual && p != Profile::kRing;
 }
 
+bool must_name_devices(Profile p) {
+  return needs_device(p) && !joins_by_sockets(p);
+}
+
 Result<void> check_planes(const EndpointConfig& c) {
-  if (c.planes.empty() && needs_device(c.profile)) {
+  if (c.planes.empty() && must_name_devices(c.profile)) {
     return Error{
         fmt::format("planes: profile {} needs one entry a plane with its 'device'", name_of(c.profile))};
   }
@@ -40,7 +44,7 @@ Result<void> check_planes(const EndpointConfig& c) {
   bool any6 = false;
   for (std::size_t i = 0; i < c.planes.size(); ++i) {
     const PlaneConfig& p = c.planes[i];
-    if (needs_device(c.profile) && p.device.empty()) {
+    if (must_name_devices(c.profile) && p.device.empty()) {
       return Error{fmt::format("planes[{}].device: profile {} needs it", i, name_of(c.profile))};
     }
     if (!p.device.empty() && !devices.insert(p.device).second) {
@@ -228,13 +232,14 @@ Result<void> check_endpoint(const EndpointConfig& c) {
 }
 
 Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name,
-                                          const Settings& settings) {
+                                          const Settings& settings, Profile unsaid) {
   Result<YamlNode> tree = parse_yaml(text, name);
   if (!tree) return tree.error();
   for (const auto& [key, value] : settings) {
     if (Result<void> r = set_in_tree(*tree, key, value); !r) return r.error();
   }
   EndpointConfig config;
+  config.profile = unsaid;
   Diagnostics diagnostics(name);
   Loader loader(*tree, diagnostics, "");
   describe(loader, config);
@@ -278,6 +283,19 @@ void fill_addresses(EndpointConfig& config, std::uint8_t host) {
     // The pcap driver gives every port of every process the same one.
     if (p.mac.empty() && (!needs_device(config.profile) || config.profile == Profile::kPcap))
       p.mac = fmt::format("02:4d:52:{:02x}:{:02x}:01", host, i);
+  }
+}
+
+bool joins_by_sockets(Profile p) {
+  return p == Profile::kVhost || p == Profile::kMemif;
+}
+
+void fill_sockets(EndpointConfig& config, const std::string& directory) {
+  if (!joins_by_sockets(config.profile)) return;
+  if (config.planes.empty()) config.planes.resize(config.plane_count);
+  for (std::size_t i = 0; i < config.planes.size(); ++i) {
+    std::string& device = config.planes[i].device;
+    if (device.empty()) device = fmt::format("{}/{}{}.sock", directory, name_of(config.profile), i);
   }
 }
 

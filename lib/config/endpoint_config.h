@@ -41,7 +41,7 @@ enum class IcrcPolicy : std::uint8_t { kVerify, kIgnore };
 
 /// One plane = one port. Empty addresses are filled in (fill_addresses).
 struct PlaneConfig {
-  std::string device;  ///< interface, socket path, PCI address or port name; by profile
+  std::string device;  ///< interface, socket path (fill_sockets), PCI address or port name; by profile
   std::string ip;
   std::string mac;
   std::string next_hop_mac;
@@ -212,9 +212,9 @@ struct EndpointConfig {
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Parses and checks. Errors: one line each, "name:line: key: what", joined by newlines; what a setting
-/// caused is told as "command line: key: what".
+/// caused is told as "command line: key: what". `unsaid`: the profile when neither says one.
 Result<EndpointConfig> load_endpoint_text(std::string_view text, const std::string& name,
-                                          const Settings& settings = {});
+                                          const Settings& settings = {}, Profile unsaid = Profile::kVirtual);
 /// `text` as a YAML scalar that is text, whatever is in it.
 std::string quoted(std::string_view text);
 Result<EndpointConfig> load_endpoint_file(const std::string& path);
@@ -245,6 +245,12 @@ std::string print_endpoint(const EndpointConfig& config, bool annotate);
 /// is set, and makes `planes` as long as plane_count when it was empty. `host` 1 is the serving end, 2 the
 /// other.
 void fill_addresses(EndpointConfig& config, std::uint8_t host);
+
+/// Whether planes of this profile are sockets between two processes, which can be made up.
+bool joins_by_sockets(Profile p);
+/// Gives every plane of such a profile a socket in `directory` where none is set, and makes `planes` as long
+/// as plane_count when it was empty. Both ends get the same names.
+void fill_sockets(EndpointConfig& config, const std::string& directory);
 
 /// SRv6 on the virtual fabric: its switches name the ways, so that no list can.
 bool fabric_names_evs(const EndpointConfig& config);

@@ -60,9 +60,10 @@ inline constexpr Name<wire::DscpClass> kDataClasses[] = {{"no_trim", wire::DscpC
 
 template <class V>
 void describe(V& v, PlaneConfig& c) {
-  v.text("device", c.device, kAnyText,
-         "interface (af_*), socket path (vhost, memif), PCI address or port name (ethdev), "
-         "'in.pcap,out.pcap' or 'live:INTERFACE' (pcap); not used by virtual and ring");
+  v.text(
+      "device", c.device, kAnyText,
+      "interface (af_*), socket path (vhost, memif; empty: made up, the same at both ends), PCI address or "
+      "port name (ethdev), 'in.pcap,out.pcap' or 'live:INTERFACE' (pcap); not used by virtual and ring");
   v.text("ip", c.ip, kIpText, "our address on this plane; empty: made up");
   v.text("mac", c.mac, kMacText, "our MAC address; empty: the port's own, or made up");
   v.text("next_hop_mac", c.next_hop_mac, kMacText,
@@ -268,7 +269,8 @@ void describe(V& v, OobConfig& c) {
 
 template <class V>
 void describe(V& v, EndpointConfig& c) {
-  v.choice("profile", c.profile, kProfiles, "what the planes are");
+  v.choice("profile", c.profile, kProfiles,
+           "what the planes are; where nothing says it, vhost between the two processes 'serve' and 'run'");
   v.choice("role", c.role, kLinkRoles, "end of a vhost or memif link; auto: serve is the server");
   v.integer("seed", c.seed, {0, ~0ULL}, "all randomness; 0: drawn and printed");
   v.integer("plane_count", c.plane_count, {1, kMaxPlanes}, "planes when 'planes' is empty");

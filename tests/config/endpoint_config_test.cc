@@ -92,7 +92,7 @@ TEST(EndpointConfig, SaysWhereWhatAndHow) {
        "e.yaml:2: workload.size: 3G is above the limit 2147483648; use 0 to 2147483648"},
       {"workload: {iterations: 5, duration_s: 1}\n",
        "e.yaml:1: workload: iterations and duration_s are both set; keep one"},
-      {"profile: vhost\n", "e.yaml: planes: profile vhost needs one entry a plane with its 'device'"},
+      {"profile: pcap\n", "e.yaml: planes: profile pcap needs one entry a plane with its 'device'"},
       {"dscp:\n  control: 12\n",
        "e.yaml:1: dscp.trimmed: 12 is also dscp.control; a receiver tells them apart by this number alone"},
       {"planes:\n- {ip: 10.0.0.1}\n- {ip: 'fd00::1'}\n",
@@ -195,6 +195,23 @@ TEST(EndpointConfig, AnnotatedDefaultsDocumentEveryKey) {
     EXPECT_NE(text.find(key), std::string::npos) << key;
   }
   EXPECT_TRUE(load_endpoint_text(text, "printed")) << load_endpoint_text(text, "printed").error().message;
+}
+
+TEST(EndpointConfig, MakesUpSocketsWhereNoneIsNamed) {
+  const auto filled = [](const char* text) {
+    Result<EndpointConfig> r = load_endpoint_text(text, "e.yaml", {}, Profile::kVhost);
+    EXPECT_TRUE(r) << r.error().message;
+    fill_sockets(*r, "/d");
+    return *r;
+  };
+  const EndpointConfig unsaid = filled("plane_count: 3");
+  EXPECT_EQ(unsaid.profile, Profile::kVhost);
+  ASSERT_EQ(unsaid.planes.size(), 3U);
+  EXPECT_EQ(unsaid.planes[2].device, "/d/vhost2.sock");
+  const EndpointConfig some = filled("profile: memif\nplanes: [{device: /x.sock}, {ip: 'fd00::2'}]");
+  EXPECT_EQ(some.planes[0].device, "/x.sock");
+  EXPECT_EQ(some.planes[1].device, "/d/memif1.sock");
+  EXPECT_TRUE(filled("profile: virtual").planes.empty());
 }
 
 TEST(EndpointConfig, FillsAddressesPerHostAndPlane) {

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "program_name.h"
+#include "socket_directory.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -102,13 +104,44 @@ TEST(Options, MistakesNameTheCommandLine) {
             "mrc-endpoint: engine.workers: 3 workers for 2 QPs; a QP lives on one worker: use --workers 2, "
             "or --qps 3 or "
             "more\n");
-  for (const Args& args : {Args{"run"}, Args{"serve"}, Args{"serve", "--profile", "ring"}}) {
+  for (const Args& args : {Args{"run", "--profile", "virtual"}, Args{"serve", "--profile", "ring"}}) {
     EXPECT_NE(said(args).find("has both ends in one process: use 'mrc-endpoint run --loopback'"),
               std::string::npos);
   }
   EXPECT_NE(said({"run", "--loopback", "--profile", "vhost", "--device", "s"}).find("joins two processes"),
             std::string::npos);
   EXPECT_NE(said({"walk"}).find("walk"), std::string::npos);
+}
+
+TEST(Options, WhereNothingSaysWhatThePlanesAre) {
+  EXPECT_EQ(config_of({"run", "--loopback"}).profile, config::Profile::kVirtual);
+  const config::EndpointConfig run = config_of({"run", "--planes", "2"});
+  const config::EndpointConfig serve = config_of({"serve", "--planes", "2"});
+  for (const config::EndpointConfig& c : {run, serve}) {
+    EXPECT_EQ(c.profile, config::Profile::kVhost);
+    ASSERT_EQ(c.planes.size(), 2U);
+    EXPECT_EQ(c.planes[1].device, socket_directory() + "/vhost1.sock") << "the same at both ends";
+  }
+  EXPECT_EQ(config_of({"serve"}).planes.size(), 4U);
+}
+
+TEST(SocketDirectory, BelongsToItsUserAlone) {
+  const std::string path = testing::TempDir() + "mrc_socket_directory_test";
+  const auto said = [&] {
+    const Result<void> r = claim_socket_directory(path);
+    return r ? std::string() : r.error().message;
+  };
+  std::filesystem::remove_all(path);
+  EXPECT_EQ(said(), "");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(said(), "") << "there already";
+  std::filesystem::permissions(path, std::filesystem::perms(0750));
+  EXPECT_NE(said().find("open to others; chmod 700 " + path), std::string::npos) << said();
+  std::filesystem::remove(path);
+  std::filesystem::create_directory_symlink(testing::TempDir(), path);
+  EXPECT_NE(said().find("is no directory of this user; remove it"), std::string::npos) << said();
+  std::filesystem::remove(path);
+  EXPECT_NE(claim_socket_directory(path + "/deeper").error().message.find("No such file"), std::string::npos);
 }
 
 TEST(Options, AServingEndTakesItsQpsFromThePeer) {
@@ -196,7 +229,8 @@ TEST(Options, CommandsInMessagesAreAsTheUserTypesThem) {
   set_program_name("./build dir/mrc-endpoint");
   EXPECT_NE(parse_command_line({}).exit.text.find("\n  './build dir/mrc-endpoint' run --loopback -D 2\n"),
             std::string::npos);
-  EXPECT_NE(parse_command_line({"run"}).exit.text.find("use ''./build dir/mrc-endpoint' run --loopback'"),
+  EXPECT_NE(parse_command_line({"run", "--profile", "ring"})
+                .exit.text.find("use ''./build dir/mrc-endpoint' run --loopback'"),
             std::string::npos);
   set_program_name("mrc-endpoint");
 }

@@ -40,7 +40,8 @@ def unprivileged():
 
 def no_arguments():
     prefix, copy, _ = unprivileged()
-    for command in ([program], [*prefix, copy], [*prefix, copy, "run"], [*prefix, copy, "serve"], [*prefix, copy, "--help"],
+    for command in ([program], [*prefix, copy], [*prefix, copy, "run", "--profile", "ring"],
+                    [*prefix, copy, "serve", "--profile", "virtual"], [*prefix, copy, "--help"],
                     [*prefix, copy, "run", "--help"], [*prefix, copy, "--help-config"]):
         p = subprocess.run(command, capture_output=True, text=True, timeout=60)
         text = p.stdout + p.stderr
@@ -49,7 +50,7 @@ def no_arguments():
         check(text and not STACK.search(text) and "EAL:" not in text, text)
         if len(command) == 1 or (prefix and command[-1] == copy):
             check(f"\n  {command[-1]} run --loopback -D 2\n" in text, text)  # as it was typed, so it can be copied
-    text = subprocess.run([*prefix, copy, "serve"], capture_output=True, text=True).stderr
+    text = subprocess.run([*prefix, copy, "serve", "--profile", "virtual"], capture_output=True, text=True).stderr
     check(f"has both ends in one process: use '{copy} run --loopback', or choose another profile" in text, text)
     print("ok: nothing configured: help or one line, no EAL, no stack, as root and as nobody")
 
@@ -61,6 +62,22 @@ def the_command_of_the_help_works():
     line = next(l for l in text.splitlines() if l.startswith("EAL: mrc-endpoint "))
     check("--no-pci" in line and "--no-huge" in line, line)
     print("ok: the first command of the help passes as nobody without lockable memory;", line)
+
+
+def two_processes_of_the_help():
+    """The two commands as the help has them, as root and as nobody, whose terminals share no environment."""
+    prefix, copy, _ = unprivileged()
+    help_text = subprocess.run([program], capture_output=True, text=True).stderr
+    check(f"\n  {program} serve\n  {program} run -s 64K -n 5000\n" in help_text, help_text)
+    for command in ([program],) + (([*prefix, copy],) if prefix else ()):
+        serve = Program(*command, "serve")
+        serve.wait_for(r"serving on 127.0.0.1 port 18515")
+        other = Program(*command, "serve").finish(2, 60)  # a second pair needs names of its own
+        check("another process listens there" in other and not STACK.search(other), other)
+        run = Program(*command, "run", "-s", "64K", "-n", "5000")
+        text = run.finish(0, 120) + serve.finish(0, 60)
+        check("5000 of 5000 messages right" in text and re.search("net_virtio_user3,path=/tmp/softmrc-[0-9]+/vhost3.sock", text), text)
+    print("ok: serve and run find each other over vhost with nothing configured")
 
 
 def a_pair_of_nobody():
@@ -191,5 +208,5 @@ def without_a_terminal():
     print("ok: without a terminal plain lines,", len(lines), "of them; with -Q the table alone")
 
 
-lib.run_cases(no_arguments, the_command_of_the_help_works, a_pair_of_nobody, what_needs_rights_says_so, eal_arguments,
+lib.run_cases(no_arguments, the_command_of_the_help_works, two_processes_of_the_help, a_pair_of_nobody, what_needs_rights_says_so, eal_arguments,
               the_result_file, options_of_the_demo, on_a_terminal, without_a_terminal)

@@ -118,7 +118,7 @@ def mistakes():
             (["run", "--loopback", "--config", yaml], "bad.yaml:3: qp.mtuu: unknown key; did you mean 'mtu'?"),
             (["run", "--loopback", "--config", yaml], "bad.yaml:4: qp.mpr: 999 is above the limit 255"),
             (["run", "--loopback", "--set", "qp.foo=1"], "command line: qp.foo: unknown key"),
-            (["run", "--loopback", "--profile", "vhost"], "profile vhost needs one entry a plane"),
+            (["run", "--loopback", "--profile", "pcap"], "profile pcap needs one entry a plane"),
             (["serve", "--profile", "ring"], "both ends in one process"),
             (["run", "--nonsense"], "--nonsense"), (["run", "--config", "/nonexistent.yaml"], "No such file"),
             (["run", "--loopback", "--lcores", "100"], "CPU 100 is not available"),
