@@ -383,6 +383,11 @@ std::uint64_t PhaseRunner::checked() const {
   return n;
 }
 
+unsigned PhaseRunner::waiting_percent(std::size_t qp) const {
+  const ReceiveFlow& f = per_qp_[qp].receive;
+  return static_cast<unsigned>((f.announced() - f.released()) * 100 / setup_.plan.slots);
+}
+
 void PhaseRunner::lose_placement(std::uint64_t message, std::uint64_t offset, std::uint64_t bytes) {
   lost_ = {message, offset, bytes};
 }

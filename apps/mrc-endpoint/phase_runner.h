@@ -77,6 +77,8 @@ class PhaseRunner {
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
   [[nodiscard]] std::uint64_t received() const;
   [[nodiscard]] std::uint64_t checked() const;
+  /// Of the target's slots of a QP, those that hold messages nobody has checked yet.
+  [[nodiscard]] unsigned waiting_percent(std::size_t qp) const;
   /// Poisoned before and filled with data since the phase began.
   [[nodiscard]] std::uint64_t filled_bytes() const { return filled_bytes_; }
   /// Posting has begun.

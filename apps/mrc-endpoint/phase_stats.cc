@@ -74,6 +74,7 @@ constexpr Field kFields[] = {
     {"tx_payload_bytes", &transport::QpCounters::tx_payload_bytes},
     {"tx_probe", &transport::QpCounters::tx_probe},
     {"tx_sack", &transport::QpCounters::tx_sack},
+    {"tx_sack_penalty", &transport::QpCounters::tx_sack_penalty},
     {"tx_nack", &transport::QpCounters::tx_nack},
     {"tx_ack", &transport::QpCounters::tx_ack},
     {"tx_nak", &transport::QpCounters::tx_nak},

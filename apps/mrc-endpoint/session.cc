@@ -172,6 +172,7 @@ void Session::agree_verify(bool here, bool there) {
 
 void Session::say_connected() {
   connected_ = true;
+  if (config_.qp.policy.receive_penalty) occupancy_.emplace(nic_, *qps_);
   const std::uint16_t mtu = qps_->negotiated().path_mtu;
   const std::uint16_t ours = config_.qp.attr.path_mtu;
   options_.log(fmt::format("path MTU {} bytes{}", mtu,
@@ -310,6 +311,7 @@ void Session::on_phase_start(const PhaseStart& start) {
 void Session::pump_phase(Time now) {
   if (!prepared_said_) return say_prepared(now);
   phase_->step(now, options_.clock);
+  if (occupancy_) occupancy_->tell(*phase_, now);
   sample_window(now);
   if (options_.sampler != nullptr) options_.sampler->poll(now, &phase_->latency());
   if (const auto& failure = phase_->failure()) return exchange_->abort(failure->code, failure->reason);

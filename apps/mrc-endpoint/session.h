@@ -18,6 +18,7 @@
 #include "phase_stats.h"
 #include "plan.h"
 #include "qp_set.h"
+#include "receive_occupancy.h"
 #include "report/result.h"
 
 namespace mrc::endpoint {
@@ -104,6 +105,7 @@ class Session {
   std::size_t next_plan_ = 0;
   std::unique_ptr<QpSet> qps_;
   std::unique_ptr<PhaseRunner> phase_;
+  std::optional<ReceiveOccupancy> occupancy_;  ///< with qp.receive_penalty
   bool connected_ = false, ready_said_ = false;
   bool prepared_said_ = false;  ///< PhaseStart or PhaseReady of the current phase
   bool stop_ = false, stop_said_ = false, bye_said_ = false;

@@ -162,6 +162,10 @@ void describe(V& v, QpConfig& c) {
             "retries with doubling intervals after those; 25: for ever");
   v.flag("dynamic_mpr", c.attr.dynamic_mpr,
          "the receive window may change while running, when both ends say so");
+  v.flag(
+      "receive_penalty", c.policy.receive_penalty,
+      "responder flow control: SACKs ask nscc at the peer for a smaller window when messages wait here to be "
+      "checked, from a quarter of their slots on");
   v.flag("trim_nack", c.attr.trim_nack, "answer trimmed packets with NACKs");
   v.integer("send_queue", c.limits.max_send_wr, {1, 32768}, "work requests posted and not completed");
   v.integer("recv_queue", c.limits.max_recv_wr, {1, 32768}, "receives posted for WriteIMM");

@@ -96,6 +96,7 @@ void Responder::build_sack(const ControlTrigger& trigger, wire::SackView& out) {
   // it.
   out.rcv_cwnd_pen = penalty_;
   told_penalty_ = told_penalty_ || penalty_ != 0;
+  ctx_.counters.tx_sack_penalty += penalty_ != 0 ? 1 : 0;
   out.restore_cwnd = told_penalty_ && penalty_ == 0;
   out.ooo_count = static_cast<std::uint16_t>(std::min(above, 0x7FFFU));
   out.rcvd_bytes =

@@ -197,6 +197,7 @@ struct QpCounters {
   std::uint64_t tx_ev_probe = 0;   ///< EV Probes for our reverse EVs (D19)
   std::uint64_t rx_ev_answer = 0;  ///< of these, answered, late or not
   std::uint64_t tx_sack = 0;
+  std::uint64_t tx_sack_penalty = 0;  ///< of these, with a penalty (6.5)
   std::uint64_t tx_nack = 0;
   std::uint64_t tx_ack = 0;
   std::uint64_t tx_nak = 0;

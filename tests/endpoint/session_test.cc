@@ -301,6 +301,39 @@ TEST(Session, AMisplacedPacketFails) {
   EXPECT_GE(loop.results[1][0].peer_verification.messages_bad, 1U);
 }
 
+// --- responder flow control
+// -------------------------------------------------------------------------------------
+
+std::uint64_t counter(const report::PhaseResult& r, const std::string& name) {
+  for (const auto& [key, value] : r.transport) {
+    if (key == name) return value;
+  }
+  ADD_FAILURE() << "no counter " << name;
+  return 0;
+}
+
+// A serving end that looks at its messages now and then tells the other end's NSCC, which takes off its
+// window.
+TEST(Session, MessagesThatWaitToBeCheckedHoldTheRunningEndBack) {
+  for (const bool penalty : {false, true}) {
+    config::EndpointConfig c = workload(config::WorkloadKind::kWriteImm, 65536, 400);
+    c.cc.mode = config::CcMode::kNscc;
+    c.cc.rate_gbps = 100;
+    c.qp.policy.base_rtt = milliseconds(1);  // nothing else takes from the window
+    Loop loop(c);
+    loop.config(0).qp.policy.receive_penalty = penalty;
+    loop.serve_steps_every = 100;
+    loop.run();
+    expect_clean(loop, 400, 65536);
+    const std::uint64_t told = counter(loop.results[0][0], "tx_sack_penalty");
+    EXPECT_EQ(told != 0, penalty) << told;
+    EXPECT_LE(told, counter(loop.results[0][0], "tx_sack"));
+    EXPECT_EQ(counter(loop.results[1][0], "tx_sack_penalty"), 0U) << "it receives nothing";
+    const report::ControllerResult& cc = loop.results[1][0].controllers.at(0);
+    EXPECT_EQ(cc.cwnd_min_bytes < cc.cwnd_max_bytes, penalty) << cc.cwnd_min_bytes;
+  }
+}
+
 // --- which EVs carry it
 // -----------------------------------------------------------------------------------------
 
