@@ -2,7 +2,6 @@
 #include "phase_stats.h"
 
 #include <fmt/format.h>
-#include <rte_ethdev.h>
 
 #include <array>
 
@@ -165,8 +164,8 @@ void add_planes(nic::Nic& nic, const Snapshot& before, const Snapshot& after, co
       x.rx_pkts += delta(b.rx_pkts, a.rx_pkts);
       x.rx_bytes += delta(b.rx_bytes, a.rx_bytes);
     }
-    const PortCounts& then = before.ports[p];
-    const PortCounts& now = after.ports[p];
+    const nic::DriverStats& then = before.ports[p];
+    const nic::DriverStats& now = after.ports[p];
     x.rx_missed_pkts = delta(now.rx_missed, then.rx_missed);
     x.rx_error_pkts = delta(now.rx_error, then.rx_error);
     x.rx_no_mbuf_pkts = delta(now.rx_no_mbuf, then.rx_no_mbuf);
@@ -333,11 +332,7 @@ Snapshot take_snapshot(nic::Nic& nic, const QpSet& qps, const fabric::Fabric* fa
     Result<nic::CcSnapshot> c = nic.query_cc(qps[i].qpn);
     s.controllers.push_back(c ? *std::move(c) : nic::CcSnapshot{});
   }
-  for (const nic::PlanePort& plane : nic.config().planes) {
-    rte_eth_stats stats{};
-    if (rte_eth_stats_get(plane.dpdk_port, &stats) != 0) stats = {};
-    s.ports.push_back({stats.imissed, stats.ierrors, stats.rx_nombuf, stats.oerrors});
-  }
+  for (unsigned p = 0; p < nic.config().planes.size(); ++p) s.ports.push_back(nic.driver_stats(p));
   return s;
 }
 

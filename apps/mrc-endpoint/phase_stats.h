@@ -11,15 +11,10 @@
 
 namespace mrc::endpoint {
 
-/// Of the driver, since the port was opened.
-struct PortCounts {
-  std::uint64_t rx_missed = 0, rx_error = 0, rx_no_mbuf = 0, tx_error = 0;
-};
-
 struct Snapshot {
   std::vector<nic::WorkerStats> workers;
   std::vector<nic::QpSnapshot> qps;
-  std::vector<PortCounts> ports;             ///< by plane
+  std::vector<nic::DriverStats> ports;       ///< by plane
   std::vector<nic::CcSnapshot> controllers;  ///< by worker
   report::Counters fabric;                   ///< of the virtual one; empty: there is none
 };

@@ -119,6 +119,7 @@ class Nic {
   [[nodiscard]] PeerPlane address(unsigned worker, unsigned plane) const;
 
   WorkerStats snapshot(unsigned worker);
+  DriverStats driver_stats(unsigned plane);
   /// The worker's capture, for one reader thread; null when capture is off.
   [[nodiscard]] CaptureRing* capture(unsigned worker);
   /// Valid when no worker polls: after run() has returned, or inline.

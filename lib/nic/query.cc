@@ -132,6 +132,22 @@ WorkerStats Nic::snapshot(unsigned worker) {
   return out;
 }
 
+// By the worker that asks the port for its link: control calls of a port are for one thread. Bursts on other
+// threads may go on: the drivers keep what they count a queue in words that this one only reads (ring, vhost,
+// virtio-user, memif, af_packet, af_xdp, pcap), ask the kernel, or read registers.
+DriverStats Nic::driver_stats(unsigned plane) {
+  DriverStats out;
+  for (const auto& w : core_->workers) {
+    if (!w->ports.at(plane).asks_link) continue;
+    on_worker(*w, [&] {
+      rte_eth_stats stats{};
+      if (rte_eth_stats_get(core_->config.planes[plane].dpdk_port, &stats) == 0)
+        out = {stats.imissed, stats.ierrors, stats.rx_nombuf, stats.oerrors};
+    });
+  }
+  return out;
+}
+
 CaptureRing* Nic::capture(unsigned worker) {
   return core_->workers.at(worker)->capture.get();
 }

@@ -76,6 +76,11 @@ struct WorkerStats {
   std::array<PortStats, kMaxPlanes> ports{};
 };
 
+/// Of a port's driver, since the port was opened: what no worker ever saw. Zeros when it does not tell.
+struct DriverStats {
+  std::uint64_t rx_missed = 0, rx_error = 0, rx_no_mbuf = 0, tx_error = 0;
+};
+
 /// One QP, copied at one instant by its owner.
 struct QpSnapshot {
   std::uint32_t qpn = 0;
