@@ -272,7 +272,8 @@ class EvSet {
     Time first_lost;                            ///< while silent: what left later was not delivered
     Time probe_due;
     std::uint16_t probes = 0;
-    EvIndex next_ev = 0;  ///< whose turn it is to be probed, or the next on this plane
+    EvIndex next_ev = 0;      ///< whose turn it is to be probed, or the next on this plane
+    EvIndex next_proven = 0;  ///< the same among those that delivered something and are not condemned
   };
 
   /// A reverse EV that was replaced: what serves until a proof newer than `void_until` (D19).
@@ -364,6 +365,7 @@ class EvSet {
 
   // Probes (ev_set_probes.cc)
   [[nodiscard]] EvIndex probe_ev_of_silent(std::uint8_t port) const;
+  [[nodiscard]] EvIndex next_of_silent(std::uint8_t port, bool proven) const;
   [[nodiscard]] Time spaced(Time due, std::uint16_t probes) const;
   [[nodiscard]] Duration probe_wait(std::uint16_t probes) const;
   void find_probe_deadline() const;

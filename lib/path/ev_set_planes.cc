@@ -76,6 +76,7 @@ Time EvSet::judge_plane(EvIndex ev, Time sent, Time now) {
   plane.probe_due = now;
   plane.probes = 0;
   plane.next_ev = ev;
+  plane.next_proven = proven == kNoEv ? ev : proven;
   probe_deadline_stale_ = true;
   ++counters_.planes_down;
   refresh_usable();

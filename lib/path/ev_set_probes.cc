@@ -28,15 +28,24 @@ Duration EvSet::probe_wait(std::uint16_t probes) const {
   return std::min(wait, config_.probe_backoff_max);
 }
 
-// One that is not DENIED; kNoEv when the controller denied them all.
-EvIndex EvSet::probe_ev_of_silent(std::uint8_t port) const {
-  EvIndex ev = plane_health_[port].next_ev;
+// In table order, one that is not DENIED; or, of these, one that has delivered and is not condemned.
+EvIndex EvSet::next_of_silent(std::uint8_t port, bool proven) const {
+  const PlaneHealth& plane = plane_health_[port];
+  EvIndex ev = proven ? plane.next_proven : plane.next_ev;
   for (std::size_t n = state_.size(); n > 0; --n) {
     if (ev >= state_.size()) ev = 0;
-    if ((*table_)[ev].port == port && state_[ev] != EvState::kDenied) return ev;
+    const bool candidate = !proven || (state_[ev] != EvState::kAssumedBad && proof_[ev] != Time{});
+    if (candidate && (*table_)[ev].port == port && state_[ev] != EvState::kDenied) return ev;
     ++ev;
   }
   return kNoEv;
+}
+
+// A plane falls silent, too, when most of its EVs die and the others had no turn meanwhile: these are the
+// proven ones, so that every other probe goes to them. kNoEv when the controller denied all EVs.
+EvIndex EvSet::probe_ev_of_silent(std::uint8_t port) const {
+  const EvIndex proven = plane_health_[port].probes % 2 == 0 ? next_of_silent(port, true) : kNoEv;
+  return proven != kNoEv ? proven : next_of_silent(port, false);
 }
 
 EvIndex EvSet::next_probe(Time now, std::uint32_t free_ports) {
@@ -63,12 +72,16 @@ EvIndex EvSet::next_probe(Time now, std::uint32_t free_ports) {
   if (due == kNoEv) return kNoEv;
   const std::uint8_t port = (*table_)[due].port;
   const bool silent = (silent_ >> port & 1U) != 0;
+  if (silent) {
+    PlaneHealth& plane = plane_health_[port];
+    const bool proven = plane.probes % 2 == 0 && next_of_silent(port, true) != kNoEv;
+    (proven ? plane.next_proven : plane.next_ev) = static_cast<EvIndex>(due + 1);
+  }
   std::uint16_t& probes = silent ? plane_health_[port].probes : health_[due].probes;
   Time& next = silent ? plane_health_[port].probe_due : health_[due].probe_due;
   if (probes > 0) last_recovery_probe_ = now;
   next = now + probe_wait(probes);
   if (probes < 0xFFFF) ++probes;
-  if (silent) plane_health_[port].next_ev = static_cast<EvIndex>(due + 1);
   probe_deadline_stale_ = true;
   return due;
 }

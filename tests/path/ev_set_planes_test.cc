@@ -101,6 +101,23 @@ TEST(Planes, OneProbeAtATimeOnRotatingEvs) {  // D9
   EXPECT_EQ(probed, (std::vector<EvIndex>{9, 13, 1, 5, 9, 13}));
 }
 
+// Most EVs of a plane die and the rest has no turn meanwhile: what delivered before is asked first, and every
+// other time, so that neither a living one nor a return of the others is missed.
+TEST(Planes, EveryOtherProbeGoesToAnEvThatDelivered) {  // D9
+  EvSetConfig config;
+  config.probe_backoff_max = microseconds(20);
+  EvSet set(table_of(32, 4), config, 7);
+  for (const EvIndex ev : std::array<EvIndex, 3>{5, 17, 25}) set.on_delivered(ev, at_us(50 + ev), at_us(90));
+  silence_plane_1(set);
+  ASSERT_EQ(set.silent_planes(), 0b10U);
+  std::vector<EvIndex> probed;
+  for (int us = 120; us < 280; ++us)
+    for (EvIndex ev = set.next_probe(at_us(us), kAll); ev != kNoEv; ev = set.next_probe(at_us(us), kAll))
+      probed.push_back(ev);
+  // 25 delivered last; 5 has, but is condemned. The others in table order from the newest verdict on.
+  EXPECT_EQ(probed, (std::vector<EvIndex>{25, 9, 17, 13, 25, 17, 17, 21}));
+}
+
 TEST(Planes, TheFirstAnswerBringsThePlaneBackAndTheRestIsProbedInTurn) {  // D9
   EvSet set = four_planes();
   silence_plane_1(set);
