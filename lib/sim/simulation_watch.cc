@@ -27,6 +27,12 @@ void Simulation::note_drop(const fabric::Outcome& outcome, const Token& token) {
     // A probe that is swallowed shows the path as dead as a packet does.
     if (token.control.opcode == wire::Opcode::kProbe && token.control.ev != path::kNoEv)
       ++from.fault_losses[token.control.ev];
+    // So does a packet that was trimmed when nobody hears of it.
+    if (token.control.opcode == wire::Opcode::kNack) {
+      Node& requestor = *qps_[token.to_qp];
+      const int ev = requestor.evs->find_unique(token.control.nack.entropy, outcome.packet.plane);
+      if (ev >= 0) ++requestor.fault_losses[static_cast<std::size_t>(ev)];
+    }
     return;
   }
   ++from.fault_losses[token.data.ev];
@@ -38,7 +44,8 @@ void Simulation::note_drop(const fabric::Outcome& outcome, const Token& token) {
   faults_.lost_data(fault, token.sent, std::uint64_t{token.to_qp} << 32 | token.data.psn.value(), received);
 }
 
-// An EV assumed bad on which the network lost nothing since its last verdict is condemned falsely.
+// An EV assumed bad on which the network lost nothing since its last verdict, and no notice of a trimmed
+// packet, is condemned falsely.
 void Simulation::note_verdicts(QpId id, Node& node) {
   node.condemned_seen = node.qp->ev_set().counters().assumed_bad;
   std::array<path::EvSet::Event, 32> events;
