@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/loader.h"
+#include "sim/median.h"
 #include "sim/outcome.h"
 
 namespace mrc::simapp {
@@ -65,13 +66,6 @@ std::string text_of(const SweepPoint& point, bool with_scenario) {
   std::string out = with_scenario ? point.scenario : "";
   for (const auto& [key, value] : point.settings) out += (out.empty() ? "" : " ") + key + "=" + value;
   return out.empty() ? "as the file has it" : out;
-}
-
-double median_of(std::vector<double> v) {
-  if (v.empty()) return 0;
-  std::sort(v.begin(), v.end());
-  const std::size_t n = v.size();
-  return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 std::vector<double> values_of(const SweepPoint& point, double SweepRun::*column) {
@@ -144,7 +138,7 @@ std::string sweep_text(const std::vector<SweepPoint>& points) {
   out += '\n';
   for (const SweepPoint& p : points) {
     fmt::format_to(to, "{:<{}}", text_of(p, scenarios), width);
-    for (const Column& c : kColumns) fmt::format_to(to, " {:>20.3f}", median_of(values_of(p, c.second)));
+    for (const Column& c : kColumns) fmt::format_to(to, " {:>20.3f}", sim::median_of(values_of(p, c.second)));
     const auto bad = std::find_if(p.runs.begin(), p.runs.end(), [](const SweepRun& r) { return !r.ok; });
     if (bad != p.runs.end()) fmt::format_to(to, "  seed {}: {}", bad->seed, bad->verdict);
     out += '\n';

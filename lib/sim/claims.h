@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/median.h"
 #include "sim/outcome.h"
 
 namespace mrc::sim {
@@ -21,6 +22,8 @@ struct Claim {
   config::Settings control;   ///< what switches the feature off
   double (*number)(const World& world, const Outcome& outcome) = nullptr;
   bool every_seed = false;  ///< the worst seed must keep the limit, not the median
+  /// Not empty: the number is that of the run, divided by that of a run with these over it.
+  config::Settings beside{};
 };
 
 std::vector<Claim> claims();
@@ -54,13 +57,12 @@ struct ClaimResult {
   [[nodiscard]] double median_without() const;
 };
 
-/// One run's number. Errors: the scenario does not load, an invariant broke, or (but for the control) a flow
+/// One seed's number. Errors: the scenario does not load, an invariant broke, or (but for the control) a flow
 /// failed or never completed.
 Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed);
 /// Whether the median (the worst, if every_seed) keeps the limit and the control's misses it.
 void judge(const Claim& claim, ClaimResult& result);
 void judge(const ClaimCurve& curve, CurveResult& result);
-double median_of(std::vector<double> values);  ///< 0 without values
 std::string claims_header();
 std::string claim_line(const Claim& claim, const ClaimResult& result);
 std::string curve_lines(const ClaimCurve& curve, const CurveResult& result);

@@ -48,6 +48,7 @@ TEST(Claims, C07OneOfEightPortsCostsAnEighth) {
 }
 TEST(Claims, C08ASwallowingSwitchIsHarmless) {
   expect_holds("8 reboot");
+  expect_holds("8 losses");
 }
 TEST(Claims, C09ADeadEvCostsAboutOnePacket) {
   expect_holds("9 start");
