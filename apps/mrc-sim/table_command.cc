@@ -80,6 +80,9 @@ ExitCode run(const TableOptions& o) {
   const std::vector<sim::HtsimResult> results = run_all(rows, o);
   fmt::print("{} matrices a row, seeds {} to {}\n{}", o.seeds, o.first, o.first + o.seeds - 1,
              sim::table_header());
+  if (o.seeds < sim::kJudgedMatrices)
+    fmt::print("not judged: medians and counts, which need {} matrices; what must hold in every matrix is\n",
+               sim::kJudgedMatrices);
   bool ok = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     fmt::print("{}", sim::table_line(rows[i], results[i]));
@@ -95,7 +98,10 @@ void add_table_command(CLI::App& app, ExitCode& exit_code) {
   auto* command = app.add_subcommand(
       "table", "The preset htsim-compat beside the UEC simulator's published numbers, with limits");
   auto o = std::make_shared<TableOptions>();
-  command->add_option("--seeds", o->seeds, "Matrices a row")->capture_default_str();
+  command
+      ->add_option("--seeds", o->seeds,
+                   fmt::format("Matrices a row; medians are judged from {} on", sim::kJudgedMatrices))
+      ->capture_default_str();
   command->add_option("--first", o->first, "First seed")->capture_default_str();
   command->add_flag("--large", o->large, "Also the 1024-host rows");
   command->add_option("--only", o->only, "Rows whose name contains this");

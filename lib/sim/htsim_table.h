@@ -34,6 +34,9 @@ struct HtsimRow {
 /// How far our median counts may be from the published ones, either way.
 inline constexpr double kCountRatio = 1.5;
 
+/// With fewer matrices a median says little, and what a limit says about it nothing: only `worst` is judged.
+inline constexpr std::size_t kJudgedMatrices = 10;
+
 struct HtsimResult {
   std::vector<double> tail_us;       ///< by seed
   std::vector<double> over_ideal;    ///< by seed
@@ -60,7 +63,7 @@ const HtsimRow& row_named(const std::vector<HtsimRow>& rows, std::string_view na
 Result<Outcome> run_htsim(const HtsimRow& row, std::uint64_t seed);
 /// Seeds first .. first + seeds - 1, and what the row's limits say about them.
 HtsimResult run_row(const HtsimRow& row, std::uint64_t first, unsigned seeds);
-/// Adds a run; then judge().
+/// Adds a run; then judge(), which leaves medians of fewer than kJudgedMatrices alone.
 void add_run(HtsimResult& result, const Result<Outcome>& outcome);
 void judge(const HtsimRow& row, HtsimResult& result);
 
