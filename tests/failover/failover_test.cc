@@ -35,6 +35,7 @@ struct Cell {
 };
 
 Cell measure(Conditions setup) {
+  const char* who = setup.ev_order_only ? "control:" : "";
   Cell cell;
   for (setup.seed = 1; setup.seed <= g_seeds; ++setup.seed) {
     const Outcome o = run(setup);
@@ -51,9 +52,9 @@ Cell measure(Conditions setup) {
   }
   std::sort(cell.rtts.begin(), cell.rtts.end());
   std::printf(
-      "%-8s %-10s %-5s queueing %3.1f  median %5.2f  p99 %6.2f  max %6.2f RTT; %u/%u hit, %u by timer, "
+      "%-8s %-8s %-10s %-5s queueing %3.1f  median %5.2f  p99 %6.2f  max %6.2f RTT; %u/%u hit, %u by timer, "
       "%u spurious (most %u), %u false verdicts\n",
-      name(setup.workload), name(setup.fault), setup.nscc ? "nscc" : "fixed",
+      who, name(setup.workload), name(setup.fault), setup.nscc ? "nscc" : "fixed",
       static_cast<double>(setup.queueing.ns) / static_cast<double>(kBaseRtt.ns), cell.quantile(0.5),
       cell.quantile(0.99), cell.rtts.empty() ? 0 : cell.rtts.back(), cell.hit, cell.runs, cell.by_timer,
       cell.spurious, cell.most_spurious, cell.false_verdicts);

@@ -132,6 +132,7 @@ sim::QpSetup qp_setup(const Conditions& setup, std::shared_ptr<const path::EvTab
   s.attr.timeout = 10;
   s.policy.base_rtt = kBaseRtt;
   s.policy.learn_base_rtt = false;
+  s.policy.reverse_probes = true;
   if (setup.ev_order_only) {
     s.policy.time_order = s.policy.ev_flush = s.policy.tail_probe = false;
     s.policy.ev.plane_rule = false;
