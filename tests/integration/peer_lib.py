@@ -166,6 +166,7 @@ class Peer:
         a = resources["attributes"]
         check(len(planes) == len(self.planes) and resources["mtu"] == 1024 and 4791 in resources["accept_udp_ports"], resources)
         check(a["MAX_WIMM_DEST"] >= 32 and a["MAX_MPR_DEST"] >= 8 and a["TRIM_NACK"], f"T10-1: {a}")
+        check(a["SVC_TIME"] is False, f"C20: no field carries a service time, so that none is offered: {a}")
         check(3 <= qp["qpn"] < 1 << 24 and 0 <= qp["first_psn"] < 1 << 24, qp)
         return qp
 

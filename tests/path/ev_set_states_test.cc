@@ -356,5 +356,22 @@ TEST(EvStates, ASpuriousLossIsNotRemembered) {
   }
 }
 
+// C40. Two QPs with one profile: the values are shared, what either learns of them is not.
+TEST(States, BelongToAQp) {
+  const auto table = table_of(8, 2);
+  EvSet a(table, {}, 1);
+  EvSet b(table, {}, 1);
+  EXPECT_EQ(&a.table(), &b.table());
+  a.on_loss(kEv, EvCause::kLoss, at_us(10), at_us(20));
+  a.on_mark(5, EvMark::kSkipOnce, at_us(20));
+  a.set_state(6, EvState::kDenied, at_us(20));
+  ASSERT_EQ(a.state(kEv), EvState::kAssumedBad);
+  for (EvIndex ev = 0; ev < 8; ++ev) EXPECT_EQ(b.state(ev), EvState::kGood) << ev;
+  EXPECT_EQ(b.next_probe(at_us(30), kAll), kNoEv);
+  std::set<EvIndex> used;
+  for (int i = 0; i < 32; ++i) used.insert(b.choose(at_us(30), kAll).ev);
+  EXPECT_EQ(used.size(), 8U);
+}
+
 }  // namespace
 }  // namespace mrc::path

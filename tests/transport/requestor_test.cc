@@ -198,6 +198,29 @@ TEST(Requestor, RetransmissionRepeatsThePacket) {
   }
 }
 
+// D1. NEW, SENT, RTX, SENT, RCVD; SENT alone is charged, and RCVD is the end whatever comes later.
+TEST(Requestor, APacketIsChargedWhileItIsSentAndNeverAgainOnceReceived) {
+  Sender s(with_mtu(1024));
+  s.post(1024);
+  EXPECT_EQ(s.qp.charged_bytes(), 0) << "NEW";
+  const auto out = s.send();
+  ASSERT_EQ(out.size(), 1U);
+  const std::int64_t size = wire::write_nominal_bytes(out[0].opcode, out[0].ts, out[0].payload_bytes);
+  EXPECT_EQ(s.qp.charged_bytes(), size) << "SENT";
+  s.wait(microseconds(20));
+  s.nack(out[0], NackReason::kTrimmed);
+  EXPECT_EQ(s.qp.charged_bytes(), 0) << "RTX";
+  const auto again = s.send();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(s.qp.charged_bytes(), size) << "SENT again";
+  s.wait(microseconds(20));
+  s.sack(s.sack_for(again[0], s.first));
+  EXPECT_EQ(s.qp.charged_bytes(), 0) << "RCVD";
+  s.nack(again[0], NackReason::kTrimmed);
+  EXPECT_TRUE(s.send().empty()) << "a late NACK brings nothing back";
+  EXPECT_EQ(s.qp.charged_bytes(), 0);
+}
+
 // 1.15: TRIMMABLE only towards a responder that answers trims.
 TEST(Requestor, ClassFollowsThePeersTrimNack) {
   PairConfig config;

@@ -158,9 +158,11 @@ TEST(Frame, Ipv4Options) {
   EXPECT_TRUE(check_icrc(frame, f).ok());
 }
 
+// C4. Keys are compared as RoCEv2 does; what leaves carries that of the default partition, full membership.
 TEST(Frame, PartitionsMatchAsInIbta) {
   Bytes frame = frame_with(kV6, 0x12);
   std::uint8_t* pkey = &frame[Places(kV6).bth + 2];
+  EXPECT_EQ(load_be16(pkey), 0xFFFF);
   const auto accepts = [&](std::uint16_t theirs, std::uint16_t ours, bool check = true) {
     store_be16(pkey, theirs);
     DecodeOptions options;
@@ -174,6 +176,23 @@ TEST(Frame, PartitionsMatchAsInIbta) {
   EXPECT_FALSE(accepts(0x7FFF, 0x7FFF));
   EXPECT_FALSE(accepts(0x8001, 0xFFFF));
   EXPECT_TRUE(accepts(0x0000, 0xFFFF, false));
+}
+
+// C2. IBTA's order: 0x80 is se. The other bit, m, is never set, and means nothing when it arrives.
+TEST(Frame, SolicitedIsTheHighestBit) {
+  for (const bool se : {false, true}) {
+    WriteView w = sample_write();
+    w.bth.se = se;
+    Bytes frame = frame_with(kV6, 0x12, w);
+    std::uint8_t& flags = frame[Places(kV6).bth + 1];
+    EXPECT_EQ(flags & 0xC0, se ? 0x80 : 0);
+    flags |= 0x40;
+    FrameView f;
+    ASSERT_EQ(reason_of(frame, f), DropReason::kNone);
+    WriteView arrived;
+    ASSERT_EQ(decode_write(frame, f, arrived), DropReason::kNone);
+    EXPECT_EQ(arrived.bth.se, se);
+  }
 }
 
 TEST(Frame, HeaderSplitIsToldFromTruncation) {
@@ -265,13 +284,19 @@ TEST(DropReasons, NamesAreUniqueAndUsableAsKeys) {
   EXPECT_EQ(c.total(), 3U);
 }
 
-TEST(Dscp, DefaultsAndValidity) {
+TEST(Dscp, DefaultsAndValidity) {  // C22: no number is built in, each class has one
   constexpr DscpMap map;
   EXPECT_EQ(map.tos(DscpClass::kControl), 0xB8);
   EXPECT_EQ(map.tos(DscpClass::kTrimmable), 4 << 2 | 2);
   EXPECT_EQ(map.trim_of_tos(12 << 2 | 3), Trim::kTrimmed);
   EXPECT_EQ(map.trim_of_tos(16 << 2), Trim::kTrimmedLasthop);
   EXPECT_EQ(map.trim_of_tos(0xB8), Trim::kNone);
+  const DscpMap other({1, 5, 9, 13, 17, 45});
+  EXPECT_EQ(other.tos(DscpClass::kNoTrim), 1 << 2 | 2);
+  EXPECT_EQ(other.tos(DscpClass::kTrimmableRetx), 9 << 2 | 2);
+  EXPECT_EQ(other.tos(DscpClass::kControl), 45 << 2);
+  EXPECT_EQ(other.trim_of_tos(17 << 2), Trim::kTrimmedLasthop);
+  EXPECT_EQ(other.trim_of_tos(12 << 2), Trim::kNone) << "TRIMMED by default, not here";
   EXPECT_TRUE(DscpMap::is_valid(DscpMap::kDefault));
   EXPECT_TRUE(DscpMap::is_valid({0, 0, 0, 1, 2, 46})) << "data classes may share a number";
   EXPECT_FALSE(DscpMap::is_valid({0, 4, 8, 4, 16, 46})) << "trimmed must be told from trimmable";

@@ -124,7 +124,7 @@ TEST(Trimmed, OnlyWrites) {
   EXPECT_EQ(decode_trimmed(frame, f, t), DropReason::kTrimmedOpcode);
 }
 
-TEST(Trimmed, NumbersAreConfiguration) {
+TEST(Trimmed, NumbersAreConfiguration) {  // C22
   DecodeOptions options;
   options.dscp = DscpMap({0, 4, 8, 9, 17, 46});
   const Bytes frame = trimmed(frame_with(kV4, 0x12), kV4, 9, 80, false);
