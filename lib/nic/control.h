@@ -9,7 +9,7 @@
 namespace mrc::nic {
 
 inline Time time_of(const WorkerCore& w) {
-  return w.last_poll.ns != 0 ? w.last_poll : w.nic.clock.now();
+  return w.now.ns != 0 ? w.now : w.nic.clock.now();
 }
 
 inline Error no_worker(const NicCore& nic, unsigned worker) {

@@ -139,8 +139,9 @@ struct WorkerCore {
 
   std::uint64_t stage_start = 0;
   std::size_t first_plane = 0;  ///< whose packet comes first in the next batch
-  Time last_poll;
-  Duration gap_debt;  ///< time to be present before the next absence counts (D13)
+  Time now;                     ///< the newest that was read; never goes back
+  Time poll_began;              ///< or when an absence in the midst of the poll was over
+  Duration gap_debt;            ///< time to be present before the next absence counts (D13)
   Time next_link_poll;
   WorkerStats stats;
   std::list<PeerLink> peer_links;
@@ -221,8 +222,9 @@ inline void WorkerCore::end_stage(Stage stage) {
 }
 
 // ---- rx.cc
-/// One burst from every RX queue of ours and from the hand-over rings. Returns packets taken.
-std::size_t receive_all(WorkerCore& w, Time now, bool real_time);
+/// One burst from every RX queue of ours and from the hand-over rings. Returns packets taken. In real time
+/// `w.now` moves on: they arrived when the last burst was over, not when the first began.
+std::size_t receive_all(WorkerCore& w, bool real_time);
 /// Time up to which every packet that had arrived for us, at any worker's queue, is known to have been
 /// processed (D13).
 Time drained_until(const WorkerCore& w);
@@ -277,6 +279,8 @@ void ports_changed(WorkerCore& w, Time now);
 void run_reports(WorkerCore& w, Time now);
 
 // ---- worker.cc
+/// The clock, in the midst of an iteration.
+void read_clock(WorkerCore& w);
 /// Tells the capture, if there is one.
 void capture_frame(WorkerCore& w, Time now, std::size_t plane, bool outbound, wire::DropReason drop,
                    const rte_mbuf* m);
@@ -286,7 +290,7 @@ void capture_frame(WorkerCore& w, Time now, std::size_t plane, bool outbound, wi
 void settle(WorkerCore& w);
 /// Window came free, or may have: the next blocked QPs of the group get their turn.
 void release_blocked(WorkerCore& w, CcGroup& group);
-/// Fires what is due at `safe` (D13).
+/// Fires what is due at `safe` (D13), and has it judged at `now`.
 void run_timers(WorkerCore& w, Time safe, Time now);
 
 // ---- doors.cc

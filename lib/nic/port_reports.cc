@@ -80,8 +80,7 @@ DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const st
   const auto peer = std::find_if(peers.begin(), peers.end(),
                                  [&](const PeerEntry& p) { return is_from(p.ips[plane], frame, f); });
   if (peer == peers.end()) return DropReason::kUnknownQp;
-  if (peer->ports.on_request(request, w.last_poll))
-    w.nic.peers_version.fetch_add(1, std::memory_order_release);
+  if (peer->ports.on_request(request, w.now)) w.nic.peers_version.fetch_add(1, std::memory_order_release);
   return DropReason::kNone;
 }
 
@@ -99,7 +98,7 @@ NewPeer make_peer(const PeerIps& ips, const std::vector<wire::HeaderTemplate>& t
 }
 
 void meet_peer(WorkerCore& w, QpHome& home, NewPeer& peer) {
-  const Time now = w.last_poll.ns != 0 ? w.last_poll : w.nic.clock.now();
+  const Time now = w.now.ns != 0 ? w.now : w.nic.clock.now();
   const auto is_it = [&](const auto& known) { return known.ips == peer.ips; };
   home.peer_ips = peer.ips;
   {

@@ -203,7 +203,7 @@ Time own_queues_drained(const WorkerCore& w) {
   return t;
 }
 
-std::size_t take_handed_over(WorkerCore& w, Time now) {
+std::size_t take_handed_over(WorkerCore& w, bool real_time) {
   std::size_t total = 0;
   for (std::size_t from = 0; from < w.rx_in.size(); ++from) {
     if (from == w.index) continue;
@@ -213,8 +213,9 @@ std::size_t take_handed_over(WorkerCore& w, Time now) {
     std::size_t filled = 0;
     const std::size_t n = w.rx_in[from]->pop(handed);
     if (n < kBurst) w.rx_in_seen[from] = drained;
-    for (std::size_t i = 0; i < n; ++i) collect(w, filled, handed[i].m, handed[i].plane, now, true);
-    if (filled != 0) take_burst(w, {w.batch.get(), filled}, now, true);
+    if (n != 0 && real_time) read_clock(w);
+    for (std::size_t i = 0; i < n; ++i) collect(w, filled, handed[i].m, handed[i].plane, w.now, true);
+    if (filled != 0) take_burst(w, {w.batch.get(), filled}, w.now, true);
     w.stats.handed_in += n;
     total += n;
   }
@@ -272,12 +273,12 @@ std::size_t packets_in(std::span<const PortBurst> bursts) {
 /// The CPU was away, or a driver busy, between two of the bursts: those of the ports asked later reach
 /// further than those of the ports asked before. A responder would see holes that are nobody's but ours, and
 /// its peer would give up packets, EVs and planes for them. So what arrived meanwhile is taken too, where a
-/// burst has room for it.
-void take_up_skew(const WorkerCore& w, std::span<PortBurst> bursts, Time began) {
-  for (int round = 0; round < kSkewRounds; ++round) {
-    const Time now = w.nic.clock.now();
-    if (now - began <= kSkewAllowed) return;
-    began = now;
+/// burst has room for it. Reads the clock behind the last burst.
+void take_up_skew(WorkerCore& w, std::span<PortBurst> bursts) {
+  for (int round = 0;; ++round) {
+    const Time began = w.now;
+    read_clock(w);
+    if (w.now - began <= kSkewAllowed || round == kSkewRounds || bursts.size() == 1) return;
     for (PortBurst& b : bursts) {
       if (b.n < kBurst) b.n += burst_of(w.ports[b.plane], &b.mbufs[b.n], kBurst - b.n);
     }
@@ -312,22 +313,22 @@ void take_in_turn(WorkerCore& w, std::span<PortBurst> bursts, Time now) {
 
 }  // namespace
 
-std::size_t receive_all(WorkerCore& w, Time now, bool real_time) {
+std::size_t receive_all(WorkerCore& w, bool real_time) {
   std::array<PortBurst, kMaxPlanes> all;  // not initialised: n says what counts
-  const std::span<PortBurst> bursts(all.data(), poll_ports(w, all, now));
+  const std::span<PortBurst> bursts(all.data(), poll_ports(w, all, w.now));
   std::size_t total = packets_in(bursts);
-  if (total != 0 && real_time && bursts.size() > 1) {
-    take_up_skew(w, bursts, now);
+  if (total != 0 && real_time) {
+    take_up_skew(w, bursts);
     total = packets_in(bursts);
   }
   w.end_stage(Stage::kRxBurst);
   if (total != 0) {
     count(w, bursts);
-    take_in_turn(w, bursts, now);
+    take_in_turn(w, bursts, w.now);
   }
   if (w.nic.workers.size() == 1) return total;
   w.drained_ns.store(own_queues_drained(w).ns, std::memory_order_release);
-  return total + take_handed_over(w, now);
+  return total + take_handed_over(w, real_time);
 }
 
 Time drained_until(const WorkerCore& w) {

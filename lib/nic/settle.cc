@@ -66,7 +66,7 @@ void settle(WorkerCore& w) {
       w.control.push(slot);
     }
     // Lazy: a deadline that moved back is found out when the timer fires.
-    const Time at = later(wake.deadline, w.last_poll + kLateTimer);
+    const Time at = later(wake.deadline, w.now + kLateTimer);
     if (at < w.wheel.scheduled(slot)) w.wheel.schedule(slot, at);
     if (home.app != nullptr && !home.in_completion) {
       home.in_completion = true;

@@ -204,7 +204,7 @@ rte_mbuf* take_control_mbuf(WorkerCore& w) {
 
 void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint16_t frame_bytes, PortStage::Kind kind) {
   if (w.capture != nullptr) [[unlikely]]
-    capture_frame(w, w.last_poll, plane, true, wire::DropReason::kNone, m);
+    capture_frame(w, w.now, plane, true, wire::DropReason::kNone, m);
   if (w.ports[plane].stage.push(m, frame_bytes, kind)) [[likely]]
     return;
   rte_pktmbuf_free(m);  // credits were overdrawn: an own mistake, but never one mbuf past the stage

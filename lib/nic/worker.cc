@@ -13,24 +13,33 @@ namespace mrc::nic {
 namespace {
 
 /// D13: the host was away, between two iterations or in the midst of one: nobody can tell these apart, and
-/// poll_gap_min is more than an iteration takes. After an absence the next counts only when the host has been
-/// present for as long. So a host whose every poll is late has slow timers, but at least half of the time
-/// passes for them: they fire.
-void note_time(WorkerCore& w, Time now) {
-  const Duration gap = now - w.last_poll;
-  if (gap <= w.nic.config.poll_gap_min || w.gap_debt.ns > 0 || w.last_poll.ns == 0) [[likely]] {
-    w.gap_debt = w.gap_debt - gap;
-    if (w.gap_debt.ns < 0) w.gap_debt = {};
-    return;
-  }
+/// poll_gap_min is more than an iteration takes.
+void end_absence(WorkerCore& w, Duration gap) {
+  w.poll_began = w.now;
   w.gap_debt = gap;
   ++w.stats.poll_gaps;
   for (const auto& home : w.slots) {
     if (home == nullptr || gap <= home->base_rtt) continue;
-    home->qp.on_poll_gap(now, gap);
+    home->qp.on_poll_gap(w.now, gap);
     w.wheel.schedule(slot_of(home->qpn), home->qp.wake().deadline);
     w.touch(*home);
   }
+}
+
+/// After an absence the next counts only when the host has been present for as long. So a host whose every
+/// poll is late has slow timers, but at least half of the time passes for them: they fire.
+void note_time(WorkerCore& w, Time now) {
+  w.now = later(now, w.now);  // a TSC may step back when a virtual CPU moves
+  const Duration gap = w.now - w.poll_began;
+  if (gap <= w.nic.config.poll_gap_min || w.gap_debt.ns > 0 || w.poll_began.ns == 0) [[likely]]
+    return;
+  end_absence(w, gap);
+}
+
+void begin_poll(WorkerCore& w) {
+  const Duration since = w.now - w.poll_began;
+  w.gap_debt = since < w.gap_debt ? w.gap_debt - since : Duration{};
+  w.poll_began = w.now;
 }
 
 void serve_call(WorkerCore& w) {
@@ -79,6 +88,10 @@ class EalThread {
 
 }  // namespace
 
+void read_clock(WorkerCore& w) {
+  note_time(w, w.nic.clock.now());
+}
+
 std::size_t Worker::poll() {
   return iterate(core_->nic.clock.now(), true);
 }
@@ -89,23 +102,22 @@ std::size_t Worker::poll_at(Time now) {
 
 std::size_t Worker::iterate(Time now, bool real_time) {
   WorkerCore& w = *core_;
-  now = later(now, w.last_poll);  // a TSC may step back when a virtual CPU moves
   note_time(w, now);
-  w.last_poll = now;
+  begin_poll(w);
   if (w.nic.config.stage_timing) [[unlikely]]
     w.stage_start = rte_rdtsc();
   if (!w.doors.empty()) take_posts(w);
   w.end_stage(Stage::kPosts);
-  std::size_t packets = receive_all(w, now, real_time);
-  poll_links(w, now);
-  run_reports(w, now);
+  std::size_t packets = receive_all(w, real_time);
+  poll_links(w, w.now);
+  run_reports(w, w.now);
   settle(w);
-  run_timers(w, drained_until(w), now);
+  run_timers(w, drained_until(w), w.poll_began);  // what came since is not all seen
   settle(w);
   w.end_stage(Stage::kSettle);
   // D1: packets leave now, not before what was received was checked and copied.
-  if (real_time && packets != 0) now = w.last_poll = later(now, w.nic.clock.now());
-  packets += transmit_all(w, now);
+  if (real_time && packets != 0) read_clock(w);
+  packets += transmit_all(w, w.now);
   settle(w);
   if (!w.doors.empty()) deliver_completions(w);
   w.end_stage(Stage::kSettle);

@@ -50,6 +50,8 @@ class Qp {
   [[nodiscard]] Psn max_psn_sent() const { return requestor_.max_psn_sent(); }
   [[nodiscard]] Psn cack_psn() const { return responder_.cack_psn(); }      ///< responder's (T7-5)
   [[nodiscard]] Psn placed_psn() const { return responder_.placed_psn(); }  ///< D4
+  /// The configured one, or the smallest RTT seen when that is larger and may be learned (D8).
+  [[nodiscard]] Duration base_rtt() const { return requestor_.base_rtt(); }
   [[nodiscard]] std::int64_t inflight_share_bytes() const { return requestor_.share_bytes(); }
   [[nodiscard]] std::int64_t charged_bytes() const {
     return requestor_.charged_bytes();

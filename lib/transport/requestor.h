@@ -67,6 +67,7 @@ class Requestor {
   [[nodiscard]] std::int64_t charged_bytes() const { return charged_bytes_; }
   [[nodiscard]] unsigned retry_count() const { return k_; }
   [[nodiscard]] Duration reo(Time now) const { return rtt_.reo(now); }
+  [[nodiscard]] Duration base_rtt() const { return rtt_.base(); }
   [[nodiscard]] std::size_t bytes() const { return window_.bytes() + sq_.bytes(); }
 
  private:
