@@ -35,21 +35,23 @@ Result<Address> resolve(const std::string& text, std::uint16_t port) {
   const auto ip = IpAddress::parse(text);
   if (!ip) return Error{fmt::format("'{}' is not a numeric IP address", text)};
   Address a;
+  const auto keep = [&a](const auto& address, int family) {
+    std::memcpy(&a.storage, &address, sizeof(address));
+    a.size = sizeof(address);
+    a.family = family;
+  };
   if (ip->v6) {
     sockaddr_in6 s{};
     s.sin6_family = AF_INET6;
     s.sin6_port = htons(port);
-    std::memcpy(&s.sin6_addr, ip->bytes.data(), 16);
-    std::memcpy(&a.storage, &s, sizeof(s));
-    a.size = sizeof(s);
-    a.family = AF_INET6;
+    std::memcpy(&s.sin6_addr, ip->bytes.data(), sizeof(s.sin6_addr));
+    keep(s, AF_INET6);
   } else {
     sockaddr_in s{};
     s.sin_family = AF_INET;
     s.sin_port = htons(port);
-    std::memcpy(&s.sin_addr, ip->bytes.data(), 4);
-    std::memcpy(&a.storage, &s, sizeof(s));
-    a.size = sizeof(s);
+    std::memcpy(&s.sin_addr, ip->bytes.data(), sizeof(s.sin_addr));
+    keep(s, AF_INET);
   }
   return a;
 }

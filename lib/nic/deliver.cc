@@ -66,43 +66,38 @@ DropReason take_write(WorkerCore& w, QpHome& home, Bytes frame, const FrameView&
   return DropReason::kNone;
 }
 
+/// Decoded, and given to the QP.
+template <class View, auto decode, auto take>
+DropReason give(transport::Qp& qp, Bytes frame, const FrameView& f, const wire::RxMeta& meta) {
+  View view;
+  const DropReason r = decode(frame, f, view);
+  if (r == DropReason::kNone) (qp.*take)(view, meta);
+  return r;
+}
+
 DropReason take_control(QpHome& home, Bytes frame, const FrameView& f, const wire::RxMeta& meta) {
+  using transport::Qp;
   // A probe to a QP in ERROR is for the QP to answer; it counts as not received all the same.
   const bool wanted =
       f.bth.opcode == wire::Opcode::kProbe ? receives(home.qp) : home.qp.state() == transport::QpState::kRts;
+  DropReason r = DropReason::kOpcode;  // endpoint operations to a QP's number
   switch (f.bth.opcode) {
-    case wire::Opcode::kSack: {
-      wire::SackView view;
-      const DropReason r = decode_sack(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_sack(view, meta);
+    case wire::Opcode::kSack:
+      r = give<wire::SackView, wire::decode_sack, &Qp::on_sack>(home.qp, frame, f, meta);
       break;
-    }
-    case wire::Opcode::kNack: {
-      wire::NackView view;
-      const DropReason r = decode_nack(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_nack(view, meta);
+    case wire::Opcode::kNack:
+      r = give<wire::NackView, wire::decode_nack, &Qp::on_nack>(home.qp, frame, f, meta);
       break;
-    }
-    case wire::Opcode::kAck: {
-      wire::AckView view;
-      const DropReason r = decode_ack(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_ack(view, meta);
+    case wire::Opcode::kAck:
+      r = give<wire::AckView, wire::decode_ack, &Qp::on_ack>(home.qp, frame, f, meta);
       break;
-    }
-    case wire::Opcode::kProbe: {
-      wire::ProbeView view;
-      const DropReason r = decode_probe(frame, f, view);
-      if (r != DropReason::kNone) return r;
-      home.qp.on_probe(view, meta);
+    case wire::Opcode::kProbe:
+      r = give<wire::ProbeView, wire::decode_probe, &Qp::on_probe>(home.qp, frame, f, meta);
       break;
-    }
     default:
-      return DropReason::kOpcode;  // endpoint operations to a QP's number
+      break;
   }
-  return wanted ? DropReason::kNone : DropReason::kQpState;
+  return r != DropReason::kNone || wanted ? r : DropReason::kQpState;
 }
 
 bool icrc_ok(const WorkerCore& w, const Arrival& a) {
