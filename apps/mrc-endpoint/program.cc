@@ -5,71 +5,42 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <random>
 
-#include "capture_thread.h"
+#include "connection.h"
 #include "console.h"
-#include "doorman.h"
-#include "end.h"
-#include "ethdev/eal.h"
-#include "ethdev/machine_facts.h"
-#include "fabric_paths.h"
-#include "network.h"
-#include "nic/clock.h"
-#include "oob_socket.h"
+#include "hosts.h"
 #include "outcome.h"
 #include "plane_devices.h"
 #include "report/atomic_file.h"
 #include "report/say.h"
 #include "run_page.h"
-#include "session.h"
-#include "setup_watch.h"
 #include "signals.h"
 #include "socket_directory.h"
 
 namespace mrc::endpoint {
 namespace {
 
-constexpr Duration kSocketInterval = microseconds(20);
 constexpr Duration kLinkInterval = milliseconds(100);
 constexpr unsigned kCleanUpSeconds = 3;
-constexpr Duration kFlushTimeout = seconds(2);
-constexpr Duration kSetUpPatience = seconds(30);  ///< for DPDK; it takes a second, more with much memory
-
-/// What is left when something before the first packet goes wrong.
-struct Failure {
-  ExitCode code;
-  std::string message;
-};
 
 std::uint64_t draw_seed(const Options& options) {
   if (options.config.seed != 0) return options.config.seed;
   return (std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
 }
 
-/// A signal is the reason for whatever failed after it.
-std::optional<Failure> or_interrupted(std::optional<Failure> failure) {
-  if (signals_seen() == 0) return failure;
-  return Failure{ExitCode::kTestFailed, "interrupted while setting up"};
+/// Sockets that nobody named lie where everybody may write.
+Result<void> claim_made_up_sockets(const config::EndpointConfig& c) {
+  const std::string directory = socket_directory();
+  const bool used = std::any_of(c.planes.begin(), c.planes.end(), [&](const config::PlaneConfig& plane) {
+    return plane.device.starts_with(directory + "/");
+  });
+  return used ? claim_socket_directory(directory) : Result<void>{};
 }
 
-/// Everything of one end, in order of construction.
-struct Host {
-  config::EndpointConfig config;
-  std::unique_ptr<End> end;
-  std::unique_ptr<Session> session;
-  std::unique_ptr<CaptureThread> capture;
-};
-
-std::vector<bool> links_of(const Host& host) {
-  std::vector<bool> up(host.config.planes.size());
-  for (unsigned p = 0; p < up.size(); ++p) up[p] = host.end->nic().link_up(p);
-  return up;
-}
-
+/// The course of one run.
 class Program {
  public:
   explicit Program(const Options& options)
@@ -82,215 +53,47 @@ class Program {
 
  private:
   std::optional<Failure> start();
-  std::optional<Failure> connect();
-  void warn_of_reach();
-  std::optional<Failure> build();
-  std::optional<Failure> build_while_greeting();
-  Result<std::unique_ptr<Network>> open_network(Ends ends,
-                                                const std::vector<config::EndpointConfig>& configs);
-  std::optional<Failure> add_end(std::size_t i);
-  [[nodiscard]] double port_bps() const;
-  void start_sessions();
   void loop_pair();
   void loop_socket();
   void common_step(Time now, std::size_t packets);
   void finish();
   ExitCode write_report(ExitCode code);
   [[nodiscard]] bool loopback() const { return options_.command == Command::kLoopback; }
-  [[nodiscard]] Time now() const { return clock_->now(); }
+  [[nodiscard]] Time now() const { return hosts_.now(); }
 
   const Options& options_;
   Console console_;
   const std::uint64_t seed_;
   report::RunResult result_;
-  OobSocket socket_;
-  std::unique_ptr<Network> network_;
-  std::optional<nic::TscClock> clock_;
-  std::vector<Host> hosts_;  // loopback: [0] serves, [1] runs
+  Connection connection_{options_, console_};
+  Hosts hosts_{options_, seed_, console_, result_};
   Time next_links_;
   bool stop_passed_on_ = false;
   std::optional<ExchangeFailure> failure_;
   std::string capture_failure_;
-  std::unique_ptr<Exchange> exchange_;  ///< until the session has it
   std::optional<LiveSampler> sampler_;  ///< of the last host, when a report is wanted
 };
 
-std::string software() {
-  return "softmrc " SOFTMRC_VERSION;
-}
-
-Duration peer_timeout(const config::EndpointConfig& c) {
-  return nanoseconds(static_cast<std::int64_t>(c.oob.peer_timeout_s * 1e9));
-}
-
-/// The TCP connection comes first: `run` then knows that the peer's sockets and ports exist before it starts
-/// EAL.
-std::optional<Failure> Program::connect() {
-  const config::OobConfig& oob = options_.config.oob;
-  if (!loopback()) warn_of_reach();
+/// `run` connects first: it then knows that the peer's sockets and ports exist before it starts EAL. A
+/// server's must exist before its peer connects to them.
+std::optional<Failure> Program::start() {
+  if (const Result<void> r = claim_made_up_sockets(options_.config); !r)
+    return Failure{ExitCode::kUsage, r.error().message};
+  const auto clock = [this] { return now(); };
   if (options_.command == Command::kRun) {
-    Result<OobSocket> s = OobSocket::connect(
-        oob.address, oob.port, nanoseconds(static_cast<std::int64_t>(oob.connect_timeout_s * 1e9)),
-        &signals_seen());
-    if (!s) return Failure{signals_seen() != 0 ? ExitCode::kTestFailed : ExitCode::kPeer, s.error().message};
-    socket_ = *std::move(s);
-  } else if (options_.command == Command::kServe) {
-    Result<OobListener> l = OobListener::listen(oob.address, oob.port);
-    if (!l) return Failure{ExitCode::kUsage, l.error().message};
-    Doorman door(*std::move(l), software(), peer_timeout(options_.config),
-                 [this](const std::string& line) { console_.log(line); });
-    report::say(stderr, "serving on {} port {}\n", oob.address,
-                door.port());  // scripts wait for it: not quiet
-    std::optional<Guest> guest;
-    while (!guest) {
-      if (signals_seen() != 0) return Failure{ExitCode::kTestFailed, "interrupted before a peer connected"};
-      guest = door.step(now());
-    }
-    socket_ = std::move(guest->socket);
-    exchange_ = std::move(guest->exchange);
-    console_.log(fmt::format("connection from {}", socket_.peer_name()));
-    if (door.strangers() != 0) {
-      result_.warnings.push_back(fmt::format(
-          "{} connections to the exchange's port were no peer and were refused", door.strangers()));
-    }
-  }
-  return std::nullopt;
-}
-
-/// Planes that reach other machines and an exchange that does not, or the other way round.
-void Program::warn_of_reach() {
-  const config::Profile p = options_.config.profile;
-  const std::string& address = options_.config.oob.address;
-  const bool far =
-      p == config::Profile::kAfPacket || p == config::Profile::kAfXdp || p == config::Profile::kEthdev;
-  const bool local = address.starts_with("127.") || address == "::1";
-  if (far && local && options_.command == Command::kServe) {
-    console_.log(
-        fmt::format("listening on {}: only this machine reaches it; for a peer on another one: --listen "
-                    "ADDRESS, or --listen 0.0.0.0 for all addresses",
-                    address));
-  }
-  if (config::joins_by_sockets(p) && !local) {
-    console_.log(fmt::format(
-        "profile {} joins two processes of this machine; if {} is for a peer on another one, both need "
-        "planes that reach it: --profile af_packet --device INTERFACE, or another",
-        config::name_of(p), address));
-  }
-}
-
-std::optional<Failure> Program::add_end(std::size_t i) {
-  Host& host = hosts_[i];
-  std::vector<unsigned> cpus;
-  for (unsigned w = 0; w < host.config.engine.workers; ++w) cpus.push_back(network_->cpu_of_worker(i, w));
-  nic::NicConfig nic_config = network_->nic_config(i);
-  nic_config.seed = seed_ + i;
-  Result<std::unique_ptr<End>> end = End::create(nic_config, cpus);
-  if (!end) return Failure{ExitCode::kUsage, end.error().message};
-  host.end = *std::move(end);
-  if (host.config.capture.file.empty()) return std::nullopt;
-  const std::string path = i == 0 ? host.config.capture.file : host.config.capture.file + ".run";
-  Result<std::unique_ptr<CaptureThread>> capture =
-      CaptureThread::start(host.end->nic(), path, network_->port_names(i), host.config.capture.drops_only);
-  if (!capture) return Failure{ExitCode::kUsage, capture.error().message};
-  host.capture = *std::move(capture);
-  return std::nullopt;
-}
-
-Result<std::unique_ptr<Network>> Program::open_network(Ends ends,
-                                                       const std::vector<config::EndpointConfig>& configs) {
-  std::vector<std::string> devices;
-  for (const config::PlaneConfig& p : configs.front().planes) {
-    if (!p.device.empty()) devices.push_back(p.device);
-  }
-  const config::EndpointConfig& c = options_.config;
-  const Duration patience = kSetUpPatience + seconds(c.eal.memory_mb / 512);
-  std::string what = fmt::format("the ports did not come up within {} s", patience.ns / 1'000'000'000);
-  if (!devices.empty()) {
-    what += fmt::format("; a {} peer that does not answer does that ({})", config::name_of(c.profile),
-                        fmt::join(devices, ", "));
-  }
-  if (!c.eal.args.empty()) what += fmt::format("; or EAL arguments: {}", fmt::join(c.eal.args, " "));
-  const SetupWatchdog watchdog(patience, what, static_cast<int>(ExitCode::kUsage), signals_seen());
-  Result<std::unique_ptr<Network>> network = Network::create(ends, configs);
-  if (!network && watchdog.barked()) return Error{what};
-  return network;
-}
-
-/// SRv6 over the virtual fabric: each end has the addresses of the ways to the other one.
-Result<void> name_fabric_ways(config::EndpointConfig& c, std::size_t end) {
-  if (!config::fabric_names_evs(c)) return {};
-  const Result<fabric::Topology> topology = virtual_topology(c);
-  if (!topology) return topology.error();
-  return name_ways(c, *topology, static_cast<fabric::HostId>(end));
-}
-
-std::optional<Failure> Program::build() {
-  const Ends ends = loopback()                            ? Ends::kBoth
-                    : options_.command == Command::kServe ? Ends::kServe
-                                                          : Ends::kRun;
-  std::vector<config::EndpointConfig> configs;
-  for (std::size_t i = 0; i < (loopback() ? 2U : 1U); ++i) {
-    configs.push_back(options_.config);
-    configs.back().seed = seed_;
-    const bool serves = ends == Ends::kServe || (ends == Ends::kBoth && i == 0);
-    fill_addresses(configs.back(), serves ? 1 : 2);
-    if (ends == Ends::kBoth && i == 1) {
-      // One file describes the serving end; the other end has made-up addresses of the same family.
-      for (config::PlaneConfig& p : configs.back().planes) p.ip.clear();
-      for (config::PlaneConfig& p : configs.back().planes) p.mac.clear();
-      for (config::PlaneConfig& p : configs.back().planes) p.next_hop_mac.clear();
-      fill_addresses(configs.back(), 2);
-    }
-    if (Result<void> r = name_fabric_ways(configs.back(), i); !r)
+    // An interface that is not here has nothing to do with the peer: it is said before that one is waited
+    // for.
+    if (const Result<void> r = check_kernel_planes(options_.config, Ends::kRun); !r)
       return Failure{ExitCode::kUsage, r.error().message};
-    hosts_.push_back({configs.back(), nullptr, nullptr, nullptr});
+    std::optional<Failure> failure = connection_.open(clock);
+    return failure ? failure : connection_.greet_during([this] { return hosts_.build(); }, clock);
   }
-  Result<std::unique_ptr<Network>> network = open_network(ends, configs);
-  if (!network) return Failure{ExitCode::kUsage, network.error().message};
-  network_ = *std::move(network);
-  for (Host& host : hosts_) host.config.qp.attr.path_mtu = network_->path_mtu();
-  clock_.emplace();
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (auto failure = add_end(i)) return failure;
-  }
-  if (hosts_[0].end->inline_polling()) ethdev::set_this_thread_cpus({network_->cpu_of_worker(0, 0)});
-  result_.effective = network_->describe();
-  for (const std::string& line : hosts_.back().end->nic().describe()) result_.effective.push_back(line);
-  for (const std::string& line : result_.effective) console_.log(line);
-  return std::nullopt;
-}
-
-/// Of one plane. Rings, sockets and kernel interfaces name a speed that limits nothing.
-double Program::port_bps() const {
-  return options_.config.profile == config::Profile::kEthdev ? hosts_.back().end->nic().link_bps(0) : 0;
-}
-
-/// As late as possible: a physical port knows its speed when its link is up.
-void Program::start_sessions() {
-  result_.link_speed_bps = port_bps();
-  const config::EndpointConfig& last = hosts_.back().config;
-  result_.effective.push_back(config::describe_controller(last, config::rate_of_planes(last, port_bps())));
-  console_.log(result_.effective.back());
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    SessionOptions o;
-    o.software = software();
-    o.free_memory_bytes = ethdev::read_machine_facts().memory_available_bytes;
-    if (!loopback()) o.exchange = std::move(exchange_);
-    o.seed = seed_;
-    o.port_bps = port_bps();
-    o.port_names = network_->port_names(i);
-    o.clock = [this] { return now(); };
-    o.log = [this](const std::string& line) { console_.log(line); };
-    if (!options_.report_path.empty() && i + 1 == hosts_.size()) o.sampler = &sampler_.emplace();
-    o.fabric = network_->fabric();
-    const bool serves = options_.command == Command::kServe || (loopback() && i == 0);
-    hosts_[i].session = std::make_unique<Session>(serves ? ExchangeRole::kServe : ExchangeRole::kRun,
-                                                  hosts_[i].config, *hosts_[i].end, std::move(o), now());
-  }
+  std::optional<Failure> failure = or_interrupted(hosts_.build());
+  return failure || loopback() ? failure : connection_.open(clock);
 }
 
 void Program::common_step(Time t, std::size_t packets) {
-  Session& shown = *hosts_.back().session;
+  Session& shown = *hosts_.shown().session;
   if (signals_seen() != 0 && !stop_passed_on_) {
     stop_passed_on_ = true;
     console_.log("interrupted: finishing what is posted (again to end at once)");
@@ -298,22 +101,25 @@ void Program::common_step(Time t, std::size_t packets) {
   }
   if (t >= next_links_) {
     next_links_ = t + kLinkInterval;
-    network_->tend();
-    for (Host& host : hosts_) host.session->note_links(links_of(host), t);
+    hosts_.tend(t);
     console_.progress(shown.progress(), t);
   }
-  if (packets == 0 && (network_->should_yield() || !hosts_[0].end->inline_polling())) sched_yield();
+  if (packets == 0 && (hosts_.network().should_yield() || !hosts_.shown().end->inline_polling()))
+    sched_yield();
 }
 
 /// Both ends in this process: their lines go from one exchange to the other.
 void Program::loop_pair() {
-  Session& a = *hosts_[0].session;
-  Session& b = *hosts_[1].session;
+  Host& serve = hosts_.all()[0];
+  Host& run = hosts_.all()[1];
+  Session& a = *serve.session;
+  Session& b = *run.session;
+  Network& network = hosts_.network();
   while (!a.over() || !b.over()) {
-    std::size_t packets = hosts_[1].end->poll();
-    packets += network_->pump(now());
-    packets += hosts_[0].end->poll();
-    packets += network_->pump(now());
+    std::size_t packets = run.end->poll();
+    packets += network.pump(now());
+    packets += serve.end->poll();
+    packets += network.pump(now());
     const Time t = now();
     a.step(t);
     b.step(t);
@@ -325,51 +131,39 @@ void Program::loop_pair() {
 }
 
 void Program::loop_socket() {
-  Host& host = hosts_[0];
+  Host& host = hosts_.shown();
   Session& s = *host.session;
-  Time next_io;
-  std::string in;
   while (!s.over()) {
     const std::size_t packets = host.end->poll();
     const Time t = now();
     s.step(t);
-    if (s.exchange().has_output() && !socket_.send(s.exchange().take_output())) {
-      s.exchange().on_disconnect(socket_.error());
-    }
-    if (t >= next_io && !s.over()) {
-      next_io = t + kSocketInterval;
-      in.clear();
-      const bool open = socket_.receive(in);
-      if (!in.empty()) s.exchange().on_bytes(in, t);
-      if (!open) s.exchange().on_disconnect(socket_.error());
-      if (open && !socket_.send("")) s.exchange().on_disconnect(socket_.error());
-    }
+    connection_.carry(s.exchange(), t);
     common_step(t, packets);
   }
   // The peer may still wait for packets of ours (an acknowledgement that was lost): serve it until it has
   // closed.
   const Time end = now() + milliseconds(s.failure() ? 0 : 50);
-  if (s.exchange().has_output()) socket_.send(s.exchange().take_output());
+  connection_.say_rest(s.exchange());
   while (now() < end) host.end->poll();
-  socket_.flush(kFlushTimeout);
+  connection_.flush();
   failure_ = s.failure();
 }
 
 void Program::finish() {
   console_.end_progress();
-  const auto& warnings = hosts_.back().session->warnings();
+  const auto& warnings = hosts_.shown().session->warnings();
   result_.warnings.insert(result_.warnings.end(), warnings.begin(), warnings.end());
-  result_.phases = hosts_.back().session->take_results();
+  result_.phases = hosts_.shown().session->take_results();
   for (std::string& w : report::find_warnings(result_.phases)) result_.warnings.push_back(std::move(w));
   if (loopback()) {
-    const std::vector<report::PhaseResult> serve = hosts_[0].session->take_results();
+    const std::vector<report::PhaseResult> serve = hosts_.all()[0].session->take_results();
     for (const std::string& w : report::find_warnings(serve)) result_.warnings.push_back("serve end: " + w);
     for (std::size_t i = 0; i < serve.size() && i < result_.phases.size(); ++i) {
       merge_receiver(result_.phases[i], serve[i]);
     }
   }
-  for (Host& host : hosts_) host.session.reset();
-  for (Host& host : hosts_) {
+  for (Host& host : hosts_.all()) host.session.reset();
+  for (Host& host : hosts_.all()) {
     if (host.capture == nullptr) continue;
     if (Result<void> r = host.capture->finish(); !r) {
       if (!capture_failure_.empty()) capture_failure_ += "; ";
@@ -378,8 +172,8 @@ void Program::finish() {
     }
     console_.log(fmt::format("capture: {} packets in {}", host.capture->packets(), host.capture->path()));
   }
-  network_->drain();
-  for (Host& host : hosts_) {
+  hosts_.network().drain();
+  for (Host& host : hosts_.all()) {
     const nic::MbufAccount a = host.end->finish();
     // Rings in this process give everything back; a driver may keep mbufs in its queues until it is closed.
     if (loopback() && !a.balanced()) {
@@ -392,56 +186,13 @@ void Program::finish() {
 /// An unwritable file makes the exit code kUsage when it was a pass.
 ExitCode Program::write_report(ExitCode code) {
   if (!sampler_) return code;
-  const report::html::Page page = page_of(result_, hosts_.back().config, *sampler_);
+  const report::html::Page page = page_of(result_, hosts_.shown().config, *sampler_);
   if (Result<void> r = report::write_file_atomically(options_.report_path, report::html::write(page)); !r) {
     report::say(stderr, "mrc-endpoint: --report {}\n", r.error().message);
     return code == ExitCode::kPass ? ExitCode::kUsage : code;
   }
   report::say(stderr, "report: {}\n", options_.report_path);
   return code;
-}
-
-/// Set-up takes seconds, during which the peer hears from us: hello first, then pings.
-std::optional<Failure> Program::build_while_greeting() {
-  const std::string hello = Exchange::greeting(ExchangeRole::kRun, software());
-  SetupPulse pulse(socket_, hello, encode(Ping{}), Exchange::kPingInterval);
-  std::optional<Failure> failure = build();
-  const std::string heard = pulse.finish();
-  failure = or_interrupted(std::move(failure));
-  if (failure) {
-    socket_.send(encode(Abort{static_cast<int>(ExitCode::kPeer), failure->message}));
-    socket_.flush(kFlushTimeout);
-    return failure;
-  }
-  exchange_ =
-      std::make_unique<Exchange>(ExchangeRole::kRun, software(), peer_timeout(options_.config), now());
-  exchange_->take_back_greeting();
-  exchange_->on_bytes(heard, now());
-  return std::nullopt;
-}
-
-std::optional<Failure> Program::start() {
-  std::optional<Failure> failure;
-  const std::string directory = socket_directory();
-  const auto& planes = options_.config.planes;
-  if (std::any_of(planes.begin(), planes.end(),
-                  [&](const auto& plane) { return plane.device.starts_with(directory + "/"); })) {
-    if (const Result<void> r = claim_socket_directory(directory); !r)
-      return Failure{ExitCode::kUsage, r.error().message};
-  }
-  // A server's devices must exist before its peer connects to them; a client starts its own after the
-  // connection.
-  if (options_.command == Command::kRun) {
-    // An interface that is not here has nothing to do with the peer: it is said before that one is waited
-    // for.
-    if (const Result<void> r = check_kernel_planes(options_.config, Ends::kRun); !r)
-      return Failure{ExitCode::kUsage, r.error().message};
-    failure = connect();
-    return failure ? failure : build_while_greeting();
-  }
-  failure = build();
-  failure = or_interrupted(std::move(failure));
-  return failure ? failure : connect();
 }
 
 ExitCode Program::run() {
@@ -464,7 +215,10 @@ ExitCode Program::run() {
     return published;
   }
   console_.log(fmt::format("seed {}", seed_));
-  start_sessions();
+  if (!options_.report_path.empty()) sampler_.emplace();
+  const std::vector<std::string>& warnings = connection_.warnings();
+  result_.warnings.insert(result_.warnings.end(), warnings.begin(), warnings.end());
+  hosts_.start_sessions(connection_.take_exchange(), sampler_ ? &*sampler_ : nullptr);
   loopback() ? loop_pair() : loop_socket();
   finish();
   const ExitCode code = judge(result_, failure_, capture_failure_);
