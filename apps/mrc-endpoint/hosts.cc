@@ -74,13 +74,7 @@ std::vector<config::EndpointConfig> Hosts::configure(Ends ends) const {
   c.seed = seed_;
   fill_addresses(c, ends == Ends::kRun ? 2 : 1);
   if (ends != Ends::kBoth) return {c};
-  // One file describes the serving end; the other end has made-up addresses of the same family.
-  config::EndpointConfig other = c;
-  for (config::PlaneConfig& p : other.planes) {
-    for (std::string* of_the_first : {&p.ip, &p.mac, &p.next_hop_mac}) of_the_first->clear();
-  }
-  fill_addresses(other, 2);
-  return {c, other};
+  return {c, other_end(c, 2)};  // one file describes the serving end
 }
 
 std::optional<Failure> Hosts::build() {

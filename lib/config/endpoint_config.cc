@@ -33,6 +33,12 @@ bool must_name_devices(Profile p) {
   return needs_device(p) && !joins_by_sockets(p);
 }
 
+bool any_ipv4(const EndpointConfig& config) {
+  return std::any_of(config.planes.begin(), config.planes.end(), [](const PlaneConfig& p) {
+    return !p.ip.empty() && p.ip.find(':') == std::string::npos;
+  });
+}
+
 Result<void> check_planes(const EndpointConfig& c) {
   if (c.planes.empty() && must_name_devices(c.profile)) {
     return Error{
@@ -155,9 +161,7 @@ Result<void> check_ev(const EndpointConfig& c) {
     }
     if (ev.values[i].ev.empty()) return Error{fmt::format("ev.values[{}].ev: missing", i)};
   }
-  const bool v4 = std::any_of(c.planes.begin(), c.planes.end(), [](const PlaneConfig& p) {
-    return !p.ip.empty() && p.ip.find(':') == std::string::npos;
-  });
+  const bool v4 = any_ipv4(c);
   if (v4 && ev.format >= path::EvFormat::kSrv6) {
     return Error{
         fmt::format("ev.format: {} needs IPv6 addresses on the planes", find_name(kEvFormats, ev.format))};
@@ -271,11 +275,9 @@ std::string print_endpoint(const EndpointConfig& config, bool annotate) {
   return out;
 }
 
-void fill_addresses(EndpointConfig& config, std::uint8_t host) {
-  if (config.planes.empty()) config.planes.resize(config.plane_count);
-  const bool v4 = std::any_of(config.planes.begin(), config.planes.end(), [](const PlaneConfig& p) {
-    return !p.ip.empty() && p.ip.find(':') == std::string::npos;
-  });
+namespace {
+
+void fill(EndpointConfig& config, std::uint8_t host, bool v4) {
   for (std::size_t i = 0; i < config.planes.size(); ++i) {
     PlaneConfig& p = config.planes[i];
     if (p.ip.empty())
@@ -284,6 +286,22 @@ void fill_addresses(EndpointConfig& config, std::uint8_t host) {
     if (p.mac.empty() && (!needs_device(config.profile) || config.profile == Profile::kPcap))
       p.mac = fmt::format("02:4d:52:{:02x}:{:02x}:01", host, i);
   }
+}
+
+}  // namespace
+
+void fill_addresses(EndpointConfig& config, std::uint8_t host) {
+  if (config.planes.empty()) config.planes.resize(config.plane_count);
+  fill(config, host, any_ipv4(config));
+}
+
+EndpointConfig other_end(const EndpointConfig& config, std::uint8_t host) {
+  EndpointConfig other = config;
+  for (PlaneConfig& p : other.planes) {
+    for (std::string* own : {&p.ip, &p.mac, &p.next_hop_mac}) own->clear();
+  }
+  fill(other, host, any_ipv4(config));
+  return other;
 }
 
 bool joins_by_sockets(Profile p) {

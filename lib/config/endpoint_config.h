@@ -244,7 +244,11 @@ std::string print_endpoint(const EndpointConfig& config, bool annotate);
 /// Gives every plane an address (IPv6 fd4d:5243:<plane>::<host>, MAC 02:4d:52:<host>:<plane>:01) where none
 /// is set, and makes `planes` as long as plane_count when it was empty. `host` 1 is the serving end, 2 the
 /// other.
+/// Where a plane has an IPv4 address, 10.77.<plane>.<host> instead.
 void fill_addresses(EndpointConfig& config, std::uint8_t host);
+/// The other end of `config`, whose addresses are filled in, in the same process: what is its own is made up,
+/// of the same family.
+EndpointConfig other_end(const EndpointConfig& config, std::uint8_t host);
 
 /// Whether planes of this profile are sockets between two processes, which can be made up.
 bool joins_by_sockets(Profile p);

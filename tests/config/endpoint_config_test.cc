@@ -228,6 +228,22 @@ TEST(EndpointConfig, FillsAddressesPerHostAndPlane) {
   }
 }
 
+TEST(EndpointConfig, TheOtherEndHasAddressesOfItsOwnAndOfTheSameFamily) {
+  EndpointConfig c;
+  c.planes.resize(2);
+  c.planes[0].ip = "192.0.2.1";
+  c.planes[1].next_hop_mac = "02:00:00:00:00:01";
+  fill_addresses(c, 1);
+  EXPECT_EQ(c.planes[1].ip, "10.77.1.1");
+  const EndpointConfig other = other_end(c, 2);
+  EXPECT_EQ(other.planes[0].ip, "10.77.0.2");
+  EXPECT_EQ(other.planes[1].ip, "10.77.1.2");
+  EXPECT_EQ(other.planes[1].mac, "02:4d:52:02:01:01");
+  EXPECT_EQ(other.planes[1].next_hop_mac, "");
+  c.planes[0].ip = c.planes[1].ip = "fd00::1";
+  EXPECT_EQ(other_end(c, 2).planes[0].ip, "fd4d:5243:0::2");
+}
+
 TEST(ParseCount, AcceptsWhatPeopleWrite) {
   std::uint64_t v = 0;
   EXPECT_TRUE(parse_count("64K", true, v));

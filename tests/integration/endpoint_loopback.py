@@ -35,6 +35,7 @@ def rings_and_options():
     check('"schema": "softmrc.result/1"' in text and "half the round trip" in text, text)
     lib.run(0, *RUN, "--profile", "ring", "-w", "write_imm", "-q", 40, "-s", 100, "-n", 50)
     lib.run(0, *RUN, "--profile", "ring", "-b", "-s", 5000, "-n", 200, "--pin-ev", 3)
+    lib.run(0, *RUN, "--ip", "192.0.2.1", "--ip", "192.0.2.2", "-s", 5000, "-n", 200)
     text = lib.run(0, *RUN, "--profile", "ring", "-s", 100, "-n", 10, "-Q", "--set", "net.icrc=ignore")
     check(text.count("warning: net.icrc is ignore") == 2, text)  # at once, and with the result
     print("ok: rings, many QPs, both ways, a pinned EV")
