@@ -21,8 +21,6 @@ EvValue from_hex(const std::string& hex) {
   return v;
 }
 
-class Expansion : public ::testing::TestWithParam<ExpansionCase> {};
-
 TEST_P(Expansion, GivesThePublishedBytes) {
   const ExpansionCase& c = GetParam();
   const auto ok = check_fields(c.format, c.format_widths, c.fields);
@@ -45,8 +43,7 @@ TEST_P(Expansion, ReachesTheTable) {
   EXPECT_EQ((*t)[0].port, 1) << "the API counts ports from 1";
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Expansion, ::testing::ValuesIn(expansion_cases()),
-                         [](const auto& param_info) { return param_info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Own, Expansion, ::testing::ValuesIn(own_expansion_cases()), name_of);
 
 EvProfile two_nibbles(std::uint32_t count, std::vector<std::uint8_t> ports) {
   EvProfile p{.format = EvFormat::kStev, .mode = ProfileMode::kGenerated};
