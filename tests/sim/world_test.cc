@@ -95,6 +95,33 @@ TEST(World, AnswersFindALivingWayOnASinglePlane) {
   }
 }
 
+// I8 of names: planes have an order, in which they take turns, but none is another network for it. The same
+// link dies on each of them in turn; what it costs does not depend on which.
+TEST(World, NoPlaneIsSpecial) {
+  std::vector<double> tails, shares;
+  for (unsigned plane = 0; plane < 4; ++plane) {
+    std::vector<double> tail, share;
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      const Outcome o =
+          run("network: {planes: 4, hosts: 8, hosts_per_t0: 4, t1: 8}\n"
+              "workload: {shape: permutation, bytes: 4M}\n",
+              {{"faults",
+                "[{at_us: 30, kind: down, place: uplink, uplink: 2, plane: " + std::to_string(plane) + "}]"},
+               {"seed", std::to_string(seed)}});
+      EXPECT_TRUE(o.pass()) << to_table(o);
+      tail.push_back(o.tail_over_ideal());
+      share.push_back(static_cast<double>(o.planes_out[plane].received_bytes) /
+                      static_cast<double>(o.received_bytes));
+    }
+    tails.push_back(median_of(tail));
+    shares.push_back(median_of(share));
+  }
+  for (unsigned plane = 1; plane < 4; ++plane) {
+    EXPECT_NEAR(tails[plane], tails[0], 0.05 * tails[0]) << plane;
+    EXPECT_NEAR(shares[plane], shares[0], 0.005) << plane;
+  }
+}
+
 // Six of eight ways of one of two planes are dead and backups replace what dies, so that the plane falls
 // silent again and again. It must come back by the EVs that live, not when their turn among all comes.
 TEST(World, APlaneThatIsMostlyDeadCarriesWhatItCan) {
