@@ -31,4 +31,15 @@ struct Flow {
 inline constexpr std::uint64_t kTargetBit = std::uint64_t{1} << 63;
 inline constexpr unsigned kFlowShift = 32;  ///< source = (id + 1) << kFlowShift: 4 GiB a flow
 
+/// A message that waits for its start; ids count from 0.
+inline Flow new_flow(FlowId id, std::uint32_t qp, std::uint64_t bytes, Time start) {
+  Flow flow;
+  flow.id = id;
+  flow.qp = qp;
+  flow.bytes = bytes;
+  flow.source = (std::uint64_t{id} + 1) << kFlowShift;
+  flow.start = start;
+  return flow;
+}
+
 }  // namespace mrc::sim

@@ -52,13 +52,7 @@ Result<QpId> RcSimulation::connect(HostId a, HostId b, const RcSetup& setup) {
 
 FlowId RcSimulation::send(QpId qp, std::uint64_t bytes, Time at) {
   assert(qp < qps_.size());
-  Flow flow;
-  flow.id = static_cast<FlowId>(flows_.size());
-  flow.qp = qp;
-  flow.bytes = bytes;
-  flow.source = (std::uint64_t{flow.id} + 1) << kFlowShift;
-  flow.start = at;
-  flows_.push_back(std::move(flow));
+  flows_.push_back(new_flow(static_cast<FlowId>(flows_.size()), qp, bytes, at));
   ++open_flows_;
   timers_.push(later(at, now_), kFlowTarget | flows_.back().id);
   return flows_.back().id;

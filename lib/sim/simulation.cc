@@ -307,13 +307,8 @@ void Simulation::forge_sack(QpId to, const wire::SackView& sack, const wire::RxM
 
 FlowId Simulation::send(QpId qp, std::uint64_t bytes, Time at, bool with_immediate) {
   assert(bytes <= kMaxMessageBytes);
-  Flow flow;
-  flow.id = static_cast<FlowId>(flows_.size());
-  flow.qp = qp;
-  flow.bytes = bytes;
-  flow.source = (std::uint64_t{flow.id} + 1) << kFlowShift;
+  Flow flow = new_flow(static_cast<FlowId>(flows_.size()), qp, bytes, later(at, now_));
   flow.with_immediate = with_immediate;
-  flow.start = later(at, now_);
   const std::uint64_t packets = bytes / qps_[qp]->qp->attributes().path_mtu + 1;
   flow.placed.assign((packets + 63) / 64, 0);
   flows_.push_back(std::move(flow));
