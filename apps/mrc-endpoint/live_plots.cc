@@ -8,6 +8,7 @@
 
 #include "live_sampler.h"
 #include "report/html/distribution.h"
+#include "report/html/repair_chart.h"
 #include "report/html/text.h"
 
 namespace mrc::endpoint {
@@ -20,6 +21,8 @@ using report::html::Unit;
 bool any_above_zero(const std::vector<double>& v) {
   return std::any_of(v.begin(), v.end(), [](double x) { return x > 0; });
 }
+
+static_assert(report::html::kRepairCauses == transport::kRtxCauses);
 
 }  // namespace
 
@@ -102,22 +105,7 @@ TimeChart LiveSampler::queue_chart() const {
 }
 
 TimeChart LiveSampler::repair_chart() const {
-  TimeChart c{"repair", "Retransmissions, trims, marks", "", Unit::kCount, Layout::kLines, {}, {}};
-  c.about =
-      "Packets so far. Trims and marks are congestion; inferred losses and flushed EVs are paths that fell "
-      "silent.";
-  c.absent = "Nothing was retransmitted, trimmed or marked.";
-  constexpr std::array<const char*, transport::kRtxCauses> kNames{
-      "again: trimmed",  "again: no resource", "again: window", "again: inferred loss",
-      "again: EV flush", "again: ACK timeout", "again: tail",   "again: plane down"};
-  const auto add = [&](const char* name, std::size_t place) {
-    std::vector<double> v = timeline_->column(place);
-    if (any_above_zero(v)) c.series.push_back({name, std::move(v), {}, {}});
-  };
-  for (std::size_t i = 0; i < kNames.size(); ++i) add(kNames[i], at_.causes + i);
-  add("trimmed on arrival", at_.trimmed);
-  add("marked on arrival", at_.marked);
-  return c;
+  return report::html::repair_chart(*timeline_, {at_.causes, at_.trimmed, at_.marked}, "Packets so far.");
 }
 
 TimeChart LiveSampler::latency_chart() const {

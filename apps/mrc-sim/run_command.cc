@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "report/atomic_file.h"
 #include "sim/outcome.h"
+#include "sim/outcome_page.h"
 #include "sim/replay.h"
 #include "sim/sampler.h"
 #include "speed.h"
@@ -91,8 +92,8 @@ ExitCode run(const RunOptions& o) {
   }
   auto world = sim::World::create(*scenario, {.check_invariants = !o.no_invariants});
   if (!world) return usage(o.file + ": " + world.error().message);
-  if ((*world)->is_rc() && (!o.trace.empty() || !o.report.empty()))
-    return usage("--trace and --report show MRC's packets and EVs; transport rc has --json and the table");
+  if ((*world)->is_rc() && !o.trace.empty())
+    return usage("--trace shows MRC's packets; transport rc has --report, --json and the table");
   std::ofstream trace;
   if (!o.trace.empty()) {
     trace.open(o.trace);
@@ -105,7 +106,7 @@ ExitCode run(const RunOptions& o) {
     if (auto ok = report::write_file_atomically(o.matrix, text.str()); !ok) return usage(ok.error().message);
   }
   std::optional<sim::Sampler> sampler;
-  if (!o.report.empty()) sampler.emplace(**world);
+  if (!o.report.empty() && !(*world)->is_rc()) sampler.emplace(**world);
   sim::Profile profile(profile_ticks);
   if (o.profile && !(*world)->is_rc()) (*world)->sim().set_profile(&profile);
   Progress progress(o.quiet);
@@ -128,9 +129,10 @@ ExitCode run(const RunOptions& o) {
     if (auto ok = report::write_file_atomically(o.json, sim::to_json(outcome, true, !o.no_series)); !ok)
       return usage(ok.error().message);
   }
-  if (sampler) {
-    sampler->finish(end.at);
-    if (auto ok = report::write_file_atomically(o.report, report::html::write(sampler->page(outcome))); !ok)
+  if (!o.report.empty()) {
+    if (sampler) sampler->finish(end.at);
+    const report::html::Page page = sampler ? sampler->page(outcome) : sim::series_page(outcome, *scenario);
+    if (auto ok = report::write_file_atomically(o.report, report::html::write(page)); !ok)
       return usage(ok.error().message);
   }
   const Usage usage_now = usage_so_far();

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From samples and outcome to the report.
+// From samples to the plots of the report.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "report/html/distribution.h"
+#include "report/html/repair_chart.h"
 #include "report/html/text.h"
+#include "sim/outcome_page.h"
 #include "sim/sampler.h"
 
 namespace mrc::sim {
 namespace {
 
-using report::html::bytes;
 using report::html::duration;
-using report::html::rate;
 using report::html::TimeChart;
 using report::html::Unit;
-
-std::string number(std::uint64_t n) {
-  return fmt::format("{}", n);
-}
 
 const char* place_of(QueueClass c) {
   switch (c) {
@@ -40,96 +35,7 @@ const char* place_of(QueueClass c) {
   return "?";
 }
 
-report::html::Table table_of(std::string title, const Counts& counts) {
-  report::html::Table t{std::move(title), {"counter", "value"}, {}, false};
-  for (const auto& [name, value] : counts) t.rows.push_back({name, number(value)});
-  return t;
-}
-
-void add_markers(const Outcome& o, report::html::Page& page) {
-  for (const FaultOutcome& f : o.faults) {
-    page.markers.push_back({static_cast<double>(f.at_ns - 1),
-                            fmt::format("fault, {}: {} data packets lost{}", f.where, f.lost_data,
-                                        f.open == 0 ? "" : fmt::format(", {} never repaired", f.open))});
-    if (o.faults.size() <= 8 && f.last_repair_ns >= 0)
-      page.markers.push_back(
-          {static_cast<double>(f.at_ns - 1 + f.last_repair_ns),
-           fmt::format("all that it lost is received: {} or {:.1f} base RTTs after it began",
-                       duration(f.last_repair_ns),
-                       static_cast<double>(f.last_repair_ns) /
-                           static_cast<double>(std::max<std::int64_t>(o.base_rtt_ns, 1)))});
-  }
-  std::stable_sort(page.markers.begin(), page.markers.end(),
-                   [](const auto& a, const auto& b) { return a.t_ns < b.t_ns; });
-}
-
-void add_figures(const Outcome& o, report::html::Page& page) {
-  const auto rtx = o.count(o.packets, "rtx");
-  page.figures = {
-      {"goodput, all hosts", rate(o.goodput_bps), bytes(o.received_bytes) + " placed"},
-      {"slowest flow", duration(o.fct.max_ns),
-       o.fct.samples == 0 ? "none completed"
-                          : fmt::format("{:.2f} of the ideal {}", o.tail_over_ideal(), duration(o.ideal_ns))},
-      {"flows completed", number(o.completed), fmt::format("of {}, {} failed", o.flows.size(), o.failed)},
-      {"retransmissions", number(rtx), fmt::format("{} spurious", o.count(o.packets, "spurious_rtx"))},
-      {"EVs assumed bad", number(o.count(o.evs, "assumed_bad")),
-       fmt::format("{} of them falsely", o.count(o.evs, "false_assumed_bad"))}};
-}
-
-void add_tables(const Outcome& o, report::html::Page& page) {
-  report::html::Table run{"Run", {"what", "value"}, {}, true};
-  run.rows = {{"scenario", o.scenario},
-              {"seed", number(o.seed)},
-              {"hosts, planes, QPs", fmt::format("{}, {}, {}", o.hosts, o.planes, o.qps)},
-              {"base RTT", duration(o.base_rtt_ns)},
-              {"ended at", duration(o.end_ns)},
-              {"flow completion: least, median, p99, most",
-               fmt::format("{}, {}, {}, {}", duration(o.fct.min_ns), duration(o.fct.median_ns),
-                           duration(o.fct.p99_ns), duration(o.fct.max_ns))}};
-  page.tables.push_back(std::move(run));
-  report::html::Table planes{
-      "Planes", {"plane", "data packets", "bytes sent by hosts", "payload placed", "dropped"}, {}, true};
-  for (std::size_t p = 0; p < o.planes_out.size(); ++p) {
-    const PlaneOutcome& x = o.planes_out[p];
-    planes.rows.push_back(
-        {number(p), number(x.data_pkts), bytes(x.data_bytes), bytes(x.received_bytes), number(x.dropped)});
-  }
-  page.tables.push_back(std::move(planes));
-  report::html::Table queues{
-      "Queues",
-      {"where", "links", "p50", "p99", "p99.9", "deepest", "marked", "trimmed", "dropped"},
-      {},
-      false};
-  for (const QueueOutcome& q : o.queues)
-    queues.rows.push_back({q.where, number(q.links), bytes(q.p50_bytes), bytes(q.p99_bytes),
-                           bytes(q.p999_bytes), bytes(q.max_bytes), number(q.ce_marked), number(q.trimmed),
-                           number(q.dropped)});
-  page.tables.push_back(std::move(queues));
-  if (!o.faults.empty()) {
-    report::html::Table faults{
-        "Faults",
-        {"where", "at", "data lost", "other lost", "last sent into it after", "last repair after"},
-        {},
-        false};
-    for (const FaultOutcome& f : o.faults)
-      faults.rows.push_back({f.where, duration(f.at_ns), number(f.lost_data), number(f.lost_other),
-                             duration(f.last_sent_into_ns), duration(f.last_repair_ns)});
-    page.tables.push_back(std::move(faults));
-  }
-  page.tables.push_back(table_of("Packets", o.packets));
-  page.tables.push_back(table_of("Retransmissions by cause", o.rtx_by_cause));
-  page.tables.push_back(table_of("EVs", o.evs));
-  page.tables.push_back(table_of("Network", o.network));
-  report::html::Table flows{"Flows", {"flow", "from host", "to host", "bytes", "start", "took"}, {}, false};
-  for (std::size_t i = 0; i < o.flows.size(); ++i) {
-    const FlowOutcome& f = o.flows[i];
-    flows.rows.push_back({number(i), number(f.src), number(f.dst), bytes(f.bytes), duration(f.start_ns),
-                          f.failed             ? "failed"
-                          : f.completed_ns < 0 ? "not completed"
-                                               : duration(f.completed_ns - f.start_ns)});
-  }
-  page.tables.push_back(std::move(flows));
-}
+static_assert(report::html::kRepairCauses == transport::kRtxCauses);
 
 }  // namespace
 
@@ -187,25 +93,8 @@ TimeChart Sampler::queue_chart() const {
 }
 
 TimeChart Sampler::repair_chart() const {
-  TimeChart c{"repair", "Retransmissions, trims, marks", "", Unit::kCount, report::html::Layout::kLines, {},
-              {}};
-  c.about =
-      "Packets so far, all QPs. Trims and marks are congestion; inferred losses and flushed EVs are "
-      "paths that "
-      "fell silent.";
-  c.absent = "Nothing was retransmitted, trimmed or marked.";
-  constexpr std::array<const char*, transport::kRtxCauses> kNames{
-      "again: trimmed",  "again: no resource", "again: window", "again: inferred loss",
-      "again: EV flush", "again: ACK timeout", "again: tail",   "again: plane down"};
-  const auto add = [&](const char* name, std::size_t place) {
-    std::vector<double> v = timeline_->column(place);
-    if (std::any_of(v.begin(), v.end(), [](double x) { return x > 0; }))
-      c.series.push_back({name, std::move(v), {}, {}});
-  };
-  for (std::size_t i = 0; i < kNames.size(); ++i) add(kNames[i], at_.causes + i);
-  add("trimmed on arrival", at_.trimmed);
-  add("marked on arrival", at_.marked);
-  return c;
+  return report::html::repair_chart(*timeline_, {at_.causes, at_.trimmed, at_.marked},
+                                    "Packets so far, all QPs.");
 }
 
 TimeChart Sampler::delay_chart() const {
@@ -264,28 +153,15 @@ report::html::Distribution Sampler::delays() const {
 }
 
 report::html::Page Sampler::page(const Outcome& o) const {
-  report::html::Page p;
-  p.title = "MRC in virtual time: " + o.scenario.substr(o.scenario.find_last_of('/') + 1);
-  p.subtitle = fmt::format("mrc-sim run {}, seed {}: {} hosts, {} planes, {} QPs, base RTT {}", o.scenario,
-                           o.seed, o.hosts, o.planes, o.qps, duration(o.base_rtt_ns));
-  p.clock = "virtual time, simulated network";
-  p.pass = o.pass();
-  p.verdict = o.verdict();
-  if (o.pass() && o.finished) p.verdict = "pass: every invariant held, all flows whole";
+  report::html::Page p = outcome_page(o, world_.scenario());
   p.times_ns = timeline_->ends_ns();
-  add_markers(o, p);
-  add_figures(o, p);
   p.charts = {goodput_chart(), plane_chart(), window_chart(), queue_chart(), repair_chart(), delay_chart()};
   p.charts_before_map = 2;
   p.maps.push_back(ev_map());
   p.distributions.push_back(delays());
-  add_tables(o, p);
-  p.texts.push_back({"Configuration: the whole scenario", print_scenario(world_.scenario(), true)});
-  p.footer = fmt::format(
-      "{} samples, one every {} of virtual time; fewer were kept where the run was longer. This file is "
-      "complete in itself: "
-      "it loads nothing and can be sent as it is.",
-      timeline_->size(), duration(timeline_->interval().ns));
+  p.footer =
+      fmt::format("{} samples, one every {} of virtual time; fewer were kept where the run was longer. {}",
+                  timeline_->size(), duration(timeline_->interval().ns), kCompleteInItself);
   return p;
 }
 

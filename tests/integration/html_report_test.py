@@ -85,9 +85,9 @@ def check_plots(browser, name, wanted, events):
     check(listed >= events and lines >= listed * 5, f'{name}: {events} events or more in the list and through the plots: {listed}, {lines}')
 
 
-def check_pointer(browser, name):
+def check_pointer(browser, name, pointed):
     """The crosshair: over a line and over the map it says what is there."""
-    for plot, needle in (('planes', 'plane 0'), ('ev-map-0', 'EV ')):
+    for plot, needle in pointed:
         box = browser.evaluate(f"(() => {{ const e = document.getElementById('{plot}'); e.scrollIntoView({{block: 'center'}}); "
                                'const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()')
         browser.call('Input.dispatchMouseEvent', type='mouseMoved', x=box[0] + box[2] / 2, y=box[1] + box[3] / 2)
@@ -113,13 +113,13 @@ def check_looks(browser, name):
     browser.call('Emulation.clearDeviceMetricsOverride')
 
 
-def check_report(browser, path, name, wanted, events):
+def check_report(browser, path, name, wanted, events, pointed=(('planes', 'plane 0'), ('ev-map-0', 'EV '))):
     size = os.path.getsize(path)
     check(10_000 < size < 5_000_000, f'{name}: {size} bytes')
     browser.open(path)
     check(browser.evaluate('document.documentElement.dataset.script') == 'ready', f'{name}: the script ran to its end')
     check_plots(browser, name, wanted, events)
-    check_pointer(browser, name)
+    check_pointer(browser, name, pointed)
     check_looks(browser, name)
     for complaint in browser.complaints():
         check(False, f'{name}: {complaint}')
@@ -136,6 +136,11 @@ def simulated(browser, where):
     subprocess.run([MRC_SIM, 'run', SCENARIO, '--report', again, '-q'], check=True, stdout=subprocess.DEVNULL)
     with open(path, 'rb') as a, open(again, 'rb') as b:
         check(a.read() == b.read(), 'the same seed gives the same report')
+    path = os.path.join(where, 'rc.html')
+    subprocess.run([MRC_SIM, 'run', SCENARIO, '--set', 'transport=rc', '--set', 'faults=[]', '--report', path, '-q'], check=True,
+                   stdout=subprocess.DEVNULL)
+    check_report(browser, path, 'mrc-sim run --report of the baseline', {'goodput': ('line', 1), 'planes': ('line', 4)}, 0,
+                 (('planes', 'plane 0'),))
 
 
 def claims(browser, where):
