@@ -11,6 +11,7 @@
 
 #include "base/printable.h"
 #include "config/address_rule.h"
+#include "config/json_text.h"
 
 namespace mrc::endpoint {
 namespace {
@@ -22,7 +23,7 @@ struct Bad {
   std::string what;
 };
 
-/// What is no JSON may be long.
+/// What is no value of ours may be long.
 std::string excerpt(std::string_view s) {
   return printable(s.substr(0, 60));
 }
@@ -352,13 +353,6 @@ Message decode_as(std::string_view type, const Reader& r) {
   }
 }
 
-/// Our messages nest four deep. Nothing deeper is built, as printing or freeing it recurses.
-constexpr int kMaxNesting = 16;
-bool refuse_deep(int depth, Json::parse_event_t, Json&) {
-  if (depth > kMaxNesting) throw Bad{fmt::format("brackets nested more than {} deep", kMaxNesting)};
-  return true;
-}
-
 }  // namespace
 
 const char* type_of(const Message& m) {
@@ -374,9 +368,9 @@ std::string encode(const Message& m) {
 Result<Message> decode(std::string_view line) {
   if (line.size() > kMaxLineBytes) return Error{fmt::format("a line of more than {} bytes", kMaxLineBytes)};
   try {
-    const Json j = Json::parse(line, refuse_deep, false);
-    if (j.is_discarded()) return Error{fmt::format("not JSON: '{}'", excerpt(line))};
-    const Reader r(j, "");
+    const auto j = config::parse_json<Json>(line);
+    if (!j) return j.error();
+    const Reader r(*j, "");
     return decode_as(r.text("type"), r);
   } catch (const Bad& bad) {
     return Error{bad.what};

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
+
+#include "config/json_text.h"
 
 namespace mrc::simapp {
 
@@ -29,28 +30,12 @@ Result<Json> parse_object(std::string_view line) {
   if (line.size() > kMaxLineBytes)
     return Error{fmt::format("{} bytes long; a line has at most {}: one JSON object a line", line.size(),
                              kMaxLineBytes)};
-  std::vector<std::set<std::string>> keys;
-  std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      twice = parsed.get<std::string>();
-    return true;
-  };
-  try {
-    Json out = Json::parse(line, watch);
-    if (!twice.empty())
-      return Error{fmt::format("key \"{}\" stands twice: keep one of them", printable(twice))};
-    if (!out.is_object())
-      return Error{
-          fmt::format("it is a JSON {}, not an object: write {{\"key\": value, ...}}", out.type_name())};
-    return out;
-  } catch (const Json::exception& e) {
-    const auto* where = dynamic_cast<const Json::parse_error*>(&e);
-    return Error{fmt::format("not JSON from column {} on (\"{}\"): one whole JSON object a line",
-                             where != nullptr ? where->byte : 1, printable(line))};
-  }
+  auto out = config::parse_json<Json>(line);
+  if (!out) return Error{out.error().message + "; one whole JSON object a line"};
+  if (!out->is_object())
+    return Error{
+        fmt::format("it is a JSON {}, not an object: write {{\"key\": value, ...}}", out->type_name())};
+  return out;
 }
 
 Fields::Fields(const Json& object, std::string prefix) : object_(object), prefix_(std::move(prefix)) {}

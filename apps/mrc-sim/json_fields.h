@@ -20,7 +20,7 @@ inline constexpr std::size_t kMaxLineBytes = 65536;
 inline constexpr std::int64_t kMaxWhole = std::int64_t{1} << 53;  ///< JSON numbers are exact up to here
 inline constexpr double kMaxReal = 1e18;
 
-/// A line's JSON object. Not JSON, no object, a key twice, or too long: an error with the column.
+/// A line's JSON object. Not JSON, no object, a key twice, too deep, or too long: an error.
 [[nodiscard]] Result<Json> parse_object(std::string_view line);
 
 /// Text of a stranger for an error message: printable ASCII, at most 40 characters.

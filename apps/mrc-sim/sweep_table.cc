@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/json_text.h"
 #include "config/loader.h"
 #include "sim/median.h"
 #include "sim/outcome.h"
@@ -27,10 +28,17 @@ constexpr Column kColumns[] = {{"tail_us", &SweepRun::tail_us},
                                {"core_queue_p99_bytes", &SweepRun::core_p99},
                                {"last_repair_us", &SweepRun::repair_us}};
 
+// Throws what it is instead.
+Json parsed(std::string_view text) {
+  auto json = config::parse_json<Json>(text);
+  if (!json) throw std::invalid_argument(json.error().message);
+  return std::move(*json);
+}
+
 // Throws what is missing or of another type.
 SweepRun run_of(const Json& j) {
   if (j.at("schema") != sim::kOutcomeSchema)
-    throw std::invalid_argument(fmt::format("its schema is {}", j.at("schema").dump()));
+    throw std::invalid_argument(fmt::format("its schema is {}", printable_excerpt(j.at("schema").dump())));
   SweepRun r;
   r.seed = j.at("seed");
   r.ok = j.at("pass");
@@ -78,7 +86,7 @@ std::vector<double> values_of(const SweepPoint& point, double SweepRun::*column)
 
 Result<SweepRun> sweep_run_of(const std::string& json) {
   try {
-    return run_of(Json::parse(json));
+    return run_of(parsed(json));
   } catch (const std::exception& e) {
     return Error{fmt::format("no result of mrc-sim run: {}", e.what())};
   }
@@ -91,12 +99,12 @@ Result<std::vector<SweepPoint>> collect_points(const std::vector<std::string>& f
     if (!text) return text.error();
     SweepPoint one;
     try {
-      const Json j = Json::parse(*text);
+      const Json j = parsed(*text);
       one.runs.push_back(run_of(j));
       one.scenario = j.at("scenario");
       for (const auto& [key, value] : j.at("settings").items()) one.settings.emplace_back(key, value);
     } catch (const std::exception& e) {
-      return Error{fmt::format("{}: no result of mrc-sim run --json: {}", file, e.what())};
+      return Error{fmt::format("{}: no result of mrc-sim run --json: {}", printable(file), e.what())};
     }
     const auto known = std::find_if(points.begin(), points.end(), [&](const SweepPoint& p) {
       return p.scenario == one.scenario && p.settings == one.settings;

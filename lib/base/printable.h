@@ -91,6 +91,11 @@ inline std::string printable(std::string_view s) {
   return printable_detail::escape(s, false);
 }
 
+/// The beginning of a word that may be long; ".." stands for the rest.
+inline std::string printable_excerpt(std::string_view s, std::size_t most_bytes = 60) {
+  return printable(s.substr(0, most_bytes)) + (s.size() > most_bytes ? ".." : "");
+}
+
 /// Newlines stay. For a finished text at its way out.
 inline std::string printable_lines(std::string_view s) {
   return printable_detail::escape(s, true);

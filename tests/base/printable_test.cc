@@ -44,6 +44,11 @@ TEST(Printable, EscapesBytesThatAreNoUtf8) {
   EXPECT_EQ(printable("\xE2\x82"), "\\xe2\\x82") << "cut short";
 }
 
+TEST(Printable, AnExcerptSaysThatMoreCame) {
+  EXPECT_EQ(printable_excerpt("four", 4), "four");
+  EXPECT_EQ(printable_excerpt("\x1b[31m", 2), "\\x1b[..");
+}
+
 // Whatever goes in: what comes out is UTF-8 without any control, and is its own fixed point.
 TEST(Printable, NothingHiddenComesOut) {
   Rng rng(9);

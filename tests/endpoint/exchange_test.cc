@@ -147,7 +147,7 @@ TEST(ExchangeMessages, ThePeersWordsCannotDriveOurTerminal) {
   const Result<Message> r = decode(R"({"type":"refuse","reason":"a\u001b[2Jb\nc"})");
   ASSERT_TRUE(r);
   EXPECT_EQ(std::get<Refuse>(*r).reason, "a\\x1b[2Jb\\nc");
-  EXPECT_EQ(decode("\x9b[2J\n").error().message, "not JSON: '\\x9b[2J\\n'");
+  EXPECT_EQ(decode("\x9b[2J\n").error().message, "not JSON from byte 1 on: '\\x9b[2J\\n'");
 }
 
 /// Two ends joined without a network.

@@ -246,7 +246,7 @@ def test_hostile():
     good = json.dumps(V1)
     bad = [  # lines, number of the wrong one, words of the message
         ([], 0, 'first line configures'), (['', '  '], 2, 'first line configures'),
-        (['{'], 1, 'not JSON from column'), (['[]'], 1, 'not an object'), (['7'], 1, 'not an object'),
+        (['{'], 1, 'not JSON from byte'), (['[]'], 1, 'not an object'), (['7'], 1, 'not an object'),
         (['{"rate_bps":100e9,"rate_bps":1}'], 1, 'stands twice'), ([ack(1, 2)], 1, 'before any configuration'),
         (['{"rate_bps":100e9}'], 1, 'no base_rtt_ns'), ([dict(V1, rate_bps=0)], 1, 'rate'),
         ([dict(V1, rate_bps=-1)], 1, 'rate_bps is -1'), ([dict(V1, mtu_bytes=0)], 1, 'from 1 to 65535'),
@@ -267,8 +267,8 @@ def test_hostile():
         ([good, event('nack', 1, 4)], 2, 'no reason'), ([good, nack(1, 'TRIM', 4)], 2, 'NO_PKT_BUFFER (0x07)'),
         ([good, nack(1, 3, 4)], 2, 'reason is 3'), ([good, nack(1, None, 4)], 2, 'reason is null'),
         ([good, '{"t_ns":1,"event":"ack","bytes":1e999}'], 2, ''), ([good, '{"t_ns":NaN}'], 2, 'not JSON'),
-        ([good, ' ' * 70000 + 'x'], 2, 'a line has at most'), ([good, '[' * 60000], 2, 'not JSON'),
-        ([good, '{"a":' * 10000 + '1' + '}' * 10000], 2, ''), ([good, '\x1b[31m"'], 2, 'not JSON')]
+        ([good, ' ' * 70000 + 'x'], 2, 'a line has at most'), ([good, '[' * 60000], 2, 'nested'), ([good, '{"rate_bps":' + '[' * 32000 + ']' * 32000 + '}'], 2, 'nested'),
+        ([good, '{"a":' * 10000 + '1' + '}' * 10000], 2, 'nested'), ([good, '\x1b[31m"'], 2, 'not JSON')]
     for lines, number, words in bad:
         r = run(lines)
         said = r.stderr.decode()
