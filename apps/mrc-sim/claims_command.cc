@@ -115,7 +115,9 @@ void add_claims_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--only", o->only, "Claims whose name contains this; more than once: any of these");
   command->add_option("--report", o->report,
                       "Write the table with plots there: one HTML file, complete in itself");
-  command->add_option("--threads", o->threads, "0: one a core")->capture_default_str();
+  command->add_option("--threads", o->threads, "0: one a core")
+      ->check(CLI::Range(0U, kMaxThreads))
+      ->capture_default_str();
   command->callback([o, &exit_code] { exit_code = run(*o); });
 }
 

@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
+#include "base/printable.h"
 #include "cc_command.h"
 #include "claims_command.h"
 #include "run_command.h"
@@ -41,7 +43,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+    std::ostringstream said;  // it repeats words of the command line
+    const int code = app.exit(e, std::cout, said);
+    std::cerr << mrc::printable_lines(said.str());
+    return code == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
   }
   return static_cast<int>(exit_code);
 }

@@ -7,8 +7,11 @@
 
 namespace mrc::simapp {
 
-/// Calls work(i) for each i < jobs, each once, from `threads` threads (0: one a core). Returns when all are
-/// done. `work` touches nothing that another i touches.
+inline constexpr unsigned kMaxThreads = 1024;
+
+/// Calls work(i) for each i < jobs, each once, from `threads` threads (0: one a core), at most as many as
+/// there are jobs and kMaxThreads, fewer when the machine gives no more. Returns when all are done. `work`
+/// touches nothing that another i touches.
 void run_parallel(std::size_t jobs, unsigned threads, bool quiet,
                   const std::function<void(std::size_t)>& work);
 

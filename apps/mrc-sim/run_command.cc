@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/printable.h"
 #include "base/shell_quoted.h"
 #include "progress.h"
 #include "report/atomic_file.h"
@@ -74,7 +75,7 @@ void show_violation(const RunOptions& o, const sim::Scenario& scenario, const si
 }
 
 ExitCode usage(const std::string& message) {
-  fmt::print(stderr, "mrc-sim run: {}\n", message);
+  fmt::print(stderr, "mrc-sim run: {}\n", printable_lines(message));
   return ExitCode::kUsage;
 }
 
@@ -82,7 +83,8 @@ ExitCode run(const RunOptions& o) {
   config::Settings settings;
   std::string bad;
   if (!split_settings(o.settings, settings, bad))
-    return usage(fmt::format("--set '{}': it takes key=value, for example --set paths.evs=64", bad));
+    return usage(fmt::format("--set '{}': it takes key=value, for example --set paths.evs=64",
+                             printable_excerpt(bad)));
   if (!o.seed.empty()) settings.emplace_back("seed", o.seed);
   auto scenario = sim::load_scenario_file(o.file, settings);
   if (!scenario) return usage(scenario.error().message);

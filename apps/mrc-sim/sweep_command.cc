@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/printable.h"
 #include "base/shell_quoted.h"
 #include "parallel.h"
 #include "report/atomic_file.h"
@@ -67,12 +68,12 @@ void print_commands(const SweepOptions& o, const std::vector<config::Settings>& 
 }
 
 ExitCode usage(const std::string& message) {
-  fmt::print(stderr, "mrc-sim sweep: {}\n", message);
+  fmt::print(stderr, "mrc-sim sweep: {}\n", printable_lines(message));
   return ExitCode::kUsage;
 }
 
 ExitCode print_results(const SweepOptions& o, const std::vector<SweepPoint>& points) {
-  fmt::print("{}", sweep_text(points));
+  fmt::print("{}", printable_lines(sweep_text(points)));
   if (!o.json.empty())
     if (auto written = report::write_file_atomically(o.json, sweep_json(points)); !written)
       return usage(written.error().message);
@@ -94,7 +95,7 @@ ExitCode run(const SweepOptions& o) {
   config::Settings ignored;
   std::string bad;
   if (!split_settings(o.settings, ignored, bad))
-    return usage(fmt::format("--set '{}': it takes key=value", bad));
+    return usage(fmt::format("--set '{}': it takes key=value", printable_excerpt(bad)));
   auto points = expand_grid(o.grid);
   if (!points) return usage(points.error().message);
   if (o.seeds == 0 || points->size() > kMaxRuns / o.seeds)
@@ -137,7 +138,8 @@ Result<std::vector<std::string>> split_values(std::string_view text) {
     else
       values.back() += c;
   }
-  if (!open.empty()) return Error{fmt::format("'{}' has no end: one {} is missing", text, open.back())};
+  if (!open.empty())
+    return Error{fmt::format("'{}' has no end: one {} is missing", printable_excerpt(text), open.back())};
   for (const std::string& v : values)
     if (v.empty()) return Error{"an empty value"};
   return values;
@@ -148,9 +150,10 @@ Result<std::vector<config::Settings>> expand_grid(const std::vector<std::string>
   for (const std::string& axis : axes) {
     const auto at = axis.find('=');
     if (at == std::string::npos || at == 0 || at + 1 == axis.size())
-      return Error{fmt::format("--grid '{}': it takes key=value,value,...", axis)};
+      return Error{fmt::format("--grid '{}': it takes key=value,value,...", printable_excerpt(axis))};
     const auto values = split_values(std::string_view(axis).substr(at + 1));
-    if (!values) return Error{fmt::format("--grid '{}': {}", axis, values.error().message)};
+    if (!values)
+      return Error{fmt::format("--grid '{}': {}", printable_excerpt(axis), values.error().message)};
     if (points.size() > kMaxRuns / values->size())
       return Error{fmt::format("--grid: more than {} points", kMaxRuns)};
     std::vector<config::Settings> more;
@@ -176,7 +179,9 @@ void add_sweep_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--set", o->settings, "key=value over the file, for all points");
   command->add_option("--seeds", o->seeds, "Runs a point")->capture_default_str();
   command->add_option("--first", o->first, "First seed")->capture_default_str();
-  command->add_option("--threads", o->threads, "0: one a core")->capture_default_str();
+  command->add_option("--threads", o->threads, "0: one a core")
+      ->check(CLI::Range(0U, kMaxThreads))
+      ->capture_default_str();
   command->add_option("--json", o->json, "Write every run's numbers there");
   command->add_flag("--print-commands", o->commands,
                     "Print one command a run, for any batch system, and end");

@@ -105,7 +105,9 @@ void add_table_command(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--first", o->first, "First seed")->capture_default_str();
   command->add_flag("--large", o->large, "Also the 1024-host rows");
   command->add_option("--only", o->only, "Rows whose name contains this");
-  command->add_option("--threads", o->threads, "0: one a core")->capture_default_str();
+  command->add_option("--threads", o->threads, "0: one a core")
+      ->check(CLI::Range(0U, kMaxThreads))
+      ->capture_default_str();
   command->add_flag("--print-commands", o->commands, "Print the runs as commands instead");
   command->callback([o, &exit_code] { exit_code = run(*o); });
 }

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 
+#include "parallel.h"
 #include "sim/outcome.h"
 #include "sweep_table.h"
 
@@ -36,6 +38,21 @@ TEST(Grid, MistakesAreNamed) {
     const auto points = expand_grid({axis});
     ASSERT_FALSE(points) << axis;
     EXPECT_NE(points.error().message.find(expected), std::string::npos) << points.error().message;
+  }
+}
+
+TEST(Grid, AMistakeIsQuotedInPart) {
+  const auto points = expand_grid({"a=" + std::string(200000, '[')});
+  ASSERT_FALSE(points);
+  EXPECT_LT(points.error().message.size(), 250U);
+  EXPECT_EQ(expand_grid({"\x1b[31m"}).error().message.find('\x1b'), std::string::npos);
+}
+
+TEST(Parallel, EveryJobRunsOnceHoweverManyThreadsAreWanted) {
+  for (const unsigned threads : {0U, 1U, 1'000'000U}) {
+    std::vector<std::atomic<int>> runs(3000);
+    run_parallel(runs.size(), threads, true, [&](std::size_t i) { ++runs[i]; });
+    for (const auto& r : runs) ASSERT_EQ(r, 1) << threads;
   }
 }
 
@@ -86,6 +103,8 @@ TEST_F(Collect, WhatIsNoResultOrComesTwiceIsRefused) {
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().message.find("softmrc.sweep/1"), std::string::npos) << wrong.error().message;
   EXPECT_FALSE(collect_points({a, "/no/such/file"}));
+  std::ofstream(other) << R"({"schema": )" << std::string(520'000, '[');
+  EXPECT_NE(collect_points({other}).error().message.find("nested more than 16"), std::string::npos);
 }
 
 }  // namespace
