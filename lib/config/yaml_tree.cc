@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "config/yaml_tree.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -219,6 +222,13 @@ YamlNode& child(YamlNode& map, std::string_view key) {
   return map.entries.back().value;
 }
 
+/// The number of "12]", whole.
+bool index_of(std::string_view part, std::size_t& out) {
+  const char* const bracket = part.data() + part.size() - 1;
+  const auto [end, error] = std::from_chars(part.data(), bracket, out);
+  return error == std::errc{} && end == bracket;
+}
+
 /// An empty node becomes what the path needs; anything else must be it already.
 bool become(YamlNode& node, YamlNode::Kind kind) {
   if (node.kind == YamlNode::Kind::kNull) node.kind = kind;
@@ -228,12 +238,16 @@ bool become(YamlNode& node, YamlNode::Kind kind) {
 }  // namespace
 
 Result<void> set_in_tree(YamlNode& root, std::string_view path, std::string_view value) {
-  const Error bad{
-      printable(fmt::format("command line: {}: not a key; keys look like qp.mtu or planes[0].ip", path))};
-  Result<YamlNode> parsed = parse_yaml("v: " + std::string(value), "command line: " + std::string(path));
+  const Error bad{fmt::format("command line: {}: not a key; keys look like qp.mtu or planes[0].ip",
+                              printable_excerpt(path))};
+  Result<YamlNode> parsed = parse_yaml("v: " + std::string(value), "command line");
   if (!parsed || parsed->entries.size() != 1) {
-    return Error{printable(fmt::format("command line: {}: '{:.60}' is not a YAML value", path, value))};
+    return Error{fmt::format("command line: {}: '{}' is not a YAML value", printable_excerpt(path),
+                             printable_excerpt(value))};
   }
+  if (std::count_if(path.begin(), path.end(), [](char c) { return c == '.' || c == '['; }) >=
+      static_cast<std::ptrdiff_t>(kMaxDepth))
+    return bad;
   YamlNode* node = &root;
   std::string_view rest = path;
   while (!rest.empty()) {
@@ -241,7 +255,7 @@ Result<void> set_in_tree(YamlNode& root, std::string_view path, std::string_view
     const std::string_view part = rest.substr(0, end);
     if (part.ends_with(']')) {
       std::size_t i = node->items.size();
-      if (part != "+]") std::from_chars(part.data(), part.data() + part.size(), i);
+      if (part != "+]" && !index_of(part, i)) return bad;
       if (i > node->items.size() || !become(*node, YamlNode::Kind::kSequence)) return bad;
       if (i == node->items.size()) node->items.emplace_back().line = kCommandLine;
       node = &node->items[i];
@@ -297,16 +311,26 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& name) {
 }
 
 Result<std::string> read_text_file(const std::string& path, std::size_t max_bytes) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
+  // A pipe is opened whether or not somebody writes to it; only reading waits, for a writer that is there.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // NOLINT(*-vararg)
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(fd < 0 ? nullptr : ::fdopen(fd, "rb"),
+                                                             &std::fclose);
   if (file == nullptr)
     return Error{fmt::format("{}: cannot be opened: {}", printable(path), std::strerror(errno))};
-  std::string text(max_bytes + 1, '\0');
-  const std::size_t n = std::fread(text.data(), 1, text.size(), file.get());
+  ::fcntl(fd, F_SETFL, O_RDONLY);  // NOLINT(*-vararg)
+  std::string text;
+  std::array<char, 65536> block;
+  for (std::size_t n = block.size(); n == block.size() && text.size() <= max_bytes;) {
+    n = std::fread(block.data(), 1, block.size(), file.get());
+    text.append(block.data(), n);
+  }
   if (std::ferror(file.get()) != 0)
     return Error{fmt::format("{}: cannot be read: {}", printable(path), std::strerror(errno))};
-  if (n > max_bytes)
+  if (text.size() > max_bytes)
     return Error{fmt::format("{}: larger than the limit of {} bytes", printable(path), max_bytes)};
-  text.resize(n);
+  struct stat what {};
+  if (text.empty() && ::fstat(fd, &what) == 0 && S_ISFIFO(what.st_mode))
+    return Error{fmt::format("{}: a pipe that nobody writes to", printable(path))};
   return text;
 }
 

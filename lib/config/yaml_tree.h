@@ -49,14 +49,15 @@ std::uint32_t find_line(const YamlNode& root, std::string_view path);
 inline constexpr std::uint32_t kCommandLine = ~std::uint32_t{0};
 
 /// Sets a dotted key path to a value in YAML, making maps and list items on the way; "name[+]" appends to a
-/// list. Errors: the value is no YAML, or the path goes through something that is neither map nor list.
+/// list. Errors: the value is no YAML, or the path goes through something that is neither map nor list, names
+/// an item that is no number or not the next, or is deeper than kMaxDepth.
 Result<void> set_in_tree(YamlNode& root, std::string_view path, std::string_view value);
 
 /// Parses `text`; `name` stands before the line in messages. An empty document is an empty map.
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& name);
 
-/// Reads a file of at most kMaxFileBytes. Directories, missing and unreadable files are errors with the
-/// reason.
+/// Reads a file of at most `max_bytes`. Directories, missing and unreadable files, and pipes that nobody
+/// writes to, are errors with the reason.
 Result<std::string> read_text_file(const std::string& path, std::size_t max_bytes = kMaxFileBytes);
 
 }  // namespace mrc::config

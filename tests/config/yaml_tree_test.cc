@@ -2,9 +2,13 @@
 #include "config/yaml_tree.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 
 namespace mrc::config {
 namespace {
@@ -94,6 +98,63 @@ TEST(YamlTree, ReadsFilesWithALimit) {
             std::string::npos);
   EXPECT_FALSE(read_text_file("/"));
   EXPECT_NE(read_text_file("/dev/zero").error().message.find("larger than the limit"), std::string::npos);
+}
+
+// Who opens a named pipe waits for its writer; nobody may ever come.
+TEST(YamlTree, APipeThatNobodyWritesToIsAnError) {
+  const std::string path = ::testing::TempDir() + "mrc_yaml_pipe";
+  ::unlink(path.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(read_text_file(path).error().message, path + ": a pipe that nobody writes to");
+  ::unlink(path.c_str());
+
+  // What a shell's <(...) is: a pipe with a writer that takes its time.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string sent(200000, '#');
+  std::thread writer([&] {
+    for (std::size_t at = 0; at < sent.size(); at += 50000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (::write(ends[1], sent.data() + at, 50000) != 50000) break;
+    }
+    ::close(ends[1]);
+  });
+  const auto text = read_text_file("/dev/fd/" + std::to_string(ends[0]));
+  writer.join();
+  ::close(ends[0]);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, sent);
+}
+
+TEST(YamlTree, ItemsOfAListAreSetByTheirNumber) {
+  YamlNode root;
+  root.kind = YamlNode::Kind::kMap;
+  for (const char* path : {"planes[0].ip", "planes[1].ip", "planes[+].ip", "planes[1].mtu"})
+    ASSERT_TRUE(set_in_tree(root, path, "7")) << path;
+  ASSERT_EQ(root.entries.size(), 1U);
+  ASSERT_EQ(root.entries[0].value.items.size(), 3U);
+  EXPECT_EQ(root.entries[0].value.items[1].entries.size(), 2U);
+  for (const std::string path : {"planes[99999999999999999999].ip", "planes[4].ip", "planes[x].ip",
+                                 "planes[1x].ip", "planes[].ip", "planes[-1].ip", "planes[ 1].ip"}) {
+    const auto set = set_in_tree(root, path, "7");
+    ASSERT_FALSE(set) << path;
+    EXPECT_EQ(set.error().message,
+              "command line: " + path + ": not a key; keys look like qp.mtu or planes[0].ip");
+  }
+  EXPECT_EQ(root.entries[0].value.items.size(), 3U) << "what is refused leaves nothing behind";
+}
+
+TEST(YamlTree, AKeyOfTheCommandLineIsPrintableAndShallow) {
+  YamlNode root;
+  root.kind = YamlNode::Kind::kMap;
+  std::string deep = "a";
+  for (int i = 0; i < 60000; ++i) deep += ".a";
+  const auto set = set_in_tree(root, deep, "1");
+  ASSERT_FALSE(set);
+  EXPECT_LT(set.error().message.size(), 200U);
+  EXPECT_EQ(set_in_tree(root, "\x1b[31m", "1").error().message.find('\x1b'), std::string::npos);
+  EXPECT_EQ(set_in_tree(root, "a", "]\x1b[31m").error().message,
+            "command line: a: ']\\x1b[31m' is not a YAML value");
 }
 
 }  // namespace
