@@ -281,7 +281,16 @@ void run_reports(WorkerCore& w, Time now);
 // ---- worker.cc
 /// The clock, in the midst of an iteration.
 void read_clock(WorkerCore& w);
-/// Tells the capture, if there is one.
+/// Asked for each frame, so the cheapest of tests. perf/capture_bench has the datapath without it, too, to
+/// tell what it costs.
+inline bool is_captured([[maybe_unused]] const WorkerCore& w) {
+#ifdef MRC_NIC_WITHOUT_CAPTURE
+  return false;
+#else
+  return w.capture != nullptr;
+#endif
+}
+/// Tells the capture; only if there is one.
 void capture_frame(WorkerCore& w, Time now, std::size_t plane, bool outbound, wire::DropReason drop,
                    const rte_mbuf* m);
 

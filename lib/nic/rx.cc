@@ -128,7 +128,7 @@ bool finish(WorkerCore& w, Arrival& a, Time now, bool handed) {
     a.r = DropReason::kNone;
   }
   if (a.r != DropReason::kNone) w.stats.drops.add(a.r);
-  if (w.capture != nullptr) [[unlikely]]
+  if (is_captured(w)) [[unlikely]]
     capture_frame(w, now, a.plane, false, a.r, a.m);
   return true;
 }

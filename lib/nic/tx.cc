@@ -203,7 +203,7 @@ rte_mbuf* take_control_mbuf(WorkerCore& w) {
 }
 
 void stage(WorkerCore& w, std::size_t plane, rte_mbuf* m, std::uint16_t frame_bytes, PortStage::Kind kind) {
-  if (w.capture != nullptr) [[unlikely]]
+  if (is_captured(w)) [[unlikely]]
     capture_frame(w, w.now, plane, true, wire::DropReason::kNone, m);
   if (w.ports[plane].stage.push(m, frame_bytes, kind)) [[likely]]
     return;
