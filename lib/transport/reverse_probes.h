@@ -25,12 +25,14 @@ class ReverseProbes {
   void heard(Time now) {
     if (armed_ || ++heard_ < ctx_.policy.reverse_probe_writes) [[likely]]
       return;
+    if (!ctx_.can_receive()) return;  // late, of before a RESET: it must not arm what no timer would fire
     asked_ = false;
     arm(now);
   }
   /// A Reliability Probe arrived. The peer asks because it lacks our answers, and may send few Writes or none
   /// until it has them: this one does not wait for more.
   void asked(Time now) {
+    if (!ctx_.can_receive()) return;
     asked_ = true;
     if (!armed_) arm(now);
   }

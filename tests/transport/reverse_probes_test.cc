@@ -283,6 +283,34 @@ TEST(ReverseProbes, ResetForgets) {
   EXPECT_LE(l.r.qp.counters().rx_ev_answer, l.probes.size() - 1);
 }
 
+// What comes late from before the RESET is no reason to probe, and takes none away from what comes after it.
+TEST(ReverseProbes, LatePacketsInResetAndInitDoNotEndThem) {
+  for (const bool question : {false, true}) {
+    SCOPED_TRACE(question);
+    Listener l(probing());
+    l.run(microseconds(200));
+    Qp& qp = l.r.qp;
+    const QpAttr attr = qp.attributes();
+    const auto late = [&] {
+      question ? qp.on_probe({}, l.r.meta(0)) : static_cast<void>(l.r.write(l.r.only(0), 0));
+      if (qp.wake().deadline <= l.r.now) qp.on_timer(l.r.now);
+      EXPECT_TRUE(qp.wake().deadline.is_never());
+    };
+    ASSERT_TRUE(qp.modify(QpState::kReset, {}, 0, l.r.now));
+    late();
+    ASSERT_TRUE(qp.modify(QpState::kInit, attr, kAttrHint | kAttrEvProfileId | kAttrCcProfileId, l.r.now));
+    late();
+    ASSERT_TRUE(qp.modify(
+        QpState::kRtr, attr,
+        kAttrMaxWimmDest | kAttrMprDest | kAttrCap | kAttrAv | kAttrPathMtu | kAttrDestQpn | kAttrRqPsn,
+        l.r.now));
+    l.probes.clear();
+    l.written = 0;
+    l.run(microseconds(200));
+    EXPECT_GT(l.probes.size(), 8U);
+  }
+}
+
 // Random tables, deaths, denied EVs and losses: what may be said of every run.
 class ReverseProbesProperty : public ::testing::Test {
  protected:
