@@ -31,7 +31,7 @@ enum class EvCause : std::uint8_t {
   kProbeOk,     ///< reliability probe answered with m = 0 or 1 (C13)
   kSpurious,    ///< the transmission given up arrived after all (D9)
   kRotation,    ///< the cursor met a SKIP and restored it (MRC 11.2.2)
-  kController,  ///< MODIFY_EV_STATE
+  kController,  ///< MODIFY_EV_STATE, or a RESET of the QP
   kFallback,    ///< nothing usable was left
 };
 
@@ -182,6 +182,9 @@ class EvSet {
   }
   [[nodiscard]] Time proof(EvIndex ev) const { return proof_[ev]; }  ///< Time{0}: none yet
   void set_state(EvIndex ev, EvState state, Time now);               ///< MODIFY_EV_STATE: GOOD or DENIED
+  /// RESET: nothing is known of any path any more, nor of the peer. Local links and DENIED stay as they are:
+  /// those are not of the connection. Verdicts that end so are events (kController); counters go on.
+  void forget(Time now);
   /// In the rotation: in the active set and not resting.
   [[nodiscard]] bool listed(EvIndex ev) const { return place_[ev] == kInSet && is_active(state_[ev]); }
   /// Whether both directions answer trims: known when a QP learns its peer's capabilities (D9).

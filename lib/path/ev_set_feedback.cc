@@ -173,6 +173,27 @@ void EvSet::set_state(EvIndex ev, EvState state, Time now) {
   transition(ev, state, EvCause::kController, now);
 }
 
+void EvSet::forget(Time now) {
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    const auto ev = static_cast<EvIndex>(i);
+    if (place_[ev] == (kInSet | kResting)) end_rest(ev, now);
+    if (state_[ev] != EvState::kDenied) transition(ev, EvState::kGood, EvCause::kController, now);
+  }
+  std::fill(proof_.begin(), proof_.end(), Time{});
+  std::fill(health_.begin(), health_.end(), Health{});
+  std::fill(rtts_.begin(), rtts_.end(), EvRtt{});
+  plane_rtts_ = {};
+  next_rest_end_ = Time::never();
+  newest_.fill(kNoEv);
+  reverse_ = {};
+  plane_health_ = {};
+  silent_ = 0;
+  peer_up_ = ~0U;
+  last_fallback_ = last_recovery_probe_ = Time{};
+  probe_deadline_stale_ = true;
+  refresh_usable();
+}
+
 void EvSet::record(const Event& event) {
   if (event_count_ == events_.size()) {
     ++events_dropped_;  // 5.6: when full, the new one is dropped and counted

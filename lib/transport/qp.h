@@ -36,7 +36,9 @@ class Qp {
   // -----------------------------------------------------------------------------------------------
   /// State machine of 2.6: RESET -> INIT -> RTR -> RTS, RTS -> RTS (timers and max_wimm), any -> RESET /
   /// ERROR. Missing or out-of-range attributes are refused with what, the value and the limit; nothing
-  /// changes then. RESET forgets requests, receives and completions that were not polled, as IBTA's does.
+  /// changes then. RESET forgets requests, receives and completions that were not polled, as IBTA's does, and
+  /// all that was learned of paths and peer: EVs are GOOD again unless DENIED, planes in service unless their
+  /// link here is down.
   Result<void> modify(QpState to, const QpAttr& attr, std::uint32_t mask, Time now);
   [[nodiscard]] QpState state() const { return ctx_.state; }
   [[nodiscard]] std::uint32_t qpn() const { return ctx_.qpn; }

@@ -127,6 +127,8 @@ Result<void> Qp::modify(QpState to, const QpAttr& attr, std::uint32_t mask, Time
     requestor_.reset();
     responder_.reset();
     reverse_.reset();
+    ctx_.ev_set.forget(now);
+    ctx_.ev_set.set_pace(ctx_.policy.base_rtt, {});
     ctx_.attr = QpAttr{};
     ctx_.state = QpState::kReset;
     given_mask_ = 0;

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "base/rng.h"
 #include "path/ev_set.h"
 #include "tables.h"
 
@@ -371,6 +372,70 @@ TEST(States, BelongToAQp) {
   std::set<EvIndex> used;
   for (int i = 0; i < 32; ++i) used.insert(b.choose(at_us(30), kAll).ev);
   EXPECT_EQ(used.size(), 8U);
+}
+
+// Whatever was measured before, after forget() a set is as one that was just made, the denied EVs and the
+// links apart.
+TEST(EvStates, ForgetLeavesTheDeniedAndTheLinksOnly) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    EvSetConfig config;
+    config.base_rtt = microseconds(10);
+    config.rtt_reroute = seed % 2 == 0;
+    config.active_evs = seed % 3 == 0 ? 12 : 0;
+    EvSet set(table_of(24, 4), config, seed);
+    std::set<EvIndex> denied;
+    Time t = at_us(1000);
+    for (int i = 0; i < 400; ++i) {
+      t = t + microseconds(rng.between(1, 9));
+      const auto ev = static_cast<EvIndex>(rng.below(24));
+      switch (rng.below(7)) {
+        case 0:
+          set.on_loss(ev, EvCause::kLoss, t - microseconds(5), t);
+          break;
+        case 1:
+          set.on_mark(ev, EvMark::kSkipOnce, t);
+          break;
+        case 2:
+          set.on_delivered(ev, t - microseconds(10), t);
+          break;
+        case 3:
+          set.on_rtt(ev, microseconds(rng.between(10, 90)), t);
+          break;
+        case 4:
+          set.replace_reverse(static_cast<std::uint8_t>(rng.below(4)), t);
+          break;
+        case 5:
+          set.set_peer_ports(static_cast<std::uint32_t>(rng.below(16)));
+          break;
+        default:
+          set.choose(t, kAll);
+          break;
+      }
+    }
+    for (EvIndex ev = 0; ev < 3; ++ev) {
+      set.set_state(ev, EvState::kDenied, t);
+      denied.insert(ev);
+    }
+    set.set_port_usable(3, false);
+    set.forget(t);
+    EXPECT_TRUE(set.next_probe_deadline().is_never());
+    EXPECT_EQ(set.silent_planes(), 0U);
+    EXPECT_EQ(set.active(), config.active_evs != 0 ? 12U : 21U);
+    for (std::uint8_t p = 0; p < 4; ++p) EXPECT_EQ(set.port_usable(p), p != 3);
+    std::set<EvIndex> used;
+    for (int i = 0; i < 200; ++i) used.insert(set.choose(t, kAll).ev);
+    std::size_t in_rotation = 0;
+    for (EvIndex ev = 0; ev < 24; ++ev) {
+      EXPECT_EQ(set.state(ev), denied.count(ev) != 0 ? EvState::kDenied : EvState::kGood);
+      EXPECT_EQ(set.proof(ev), Time{});
+      const bool usable = set.listed(ev) && set.table()[ev].port != 3;
+      in_rotation += usable ? 1 : 0;
+      EXPECT_EQ(used.count(ev), usable ? 1U : 0U) << "EV " << ev;
+    }
+    EXPECT_EQ(used.size(), in_rotation);
+  }
 }
 
 }  // namespace

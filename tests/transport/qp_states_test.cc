@@ -264,5 +264,40 @@ TEST(Flush, ResetStartsAnew) {
   EXPECT_EQ(pair.end[Pair::kA].completions.back().status, WcStatus::kSuccess);
 }
 
+// The next peer is another one, or the same one anew: what its predecessor said of its ports is not known of
+// it.
+TEST(Flush, ResetForgetsPathsAndPeer) {
+  Pair pair;
+  pair.write(1, 50000);
+  pair.run_for(milliseconds(1));
+  Qp& qp = pair.a();
+  const Time now = pair.now();
+  qp.on_port_change(3, false, now);
+  qp.on_peer_ports(0b1101, now);
+  qp.ev_set().set_state(1, path::EvState::kDenied, now);
+  qp.ev_set().on_loss(2, path::EvCause::kLoss, now, now);
+  ASSERT_FALSE(qp.ev_set().port_usable(1));
+  ASSERT_NE(qp.ev_set().plane_proof(0), Time{});
+  ASSERT_TRUE(qp.modify(QpState::kReset, {}, 0, now));
+  const path::EvSet& evs = qp.ev_set();
+  for (std::uint8_t p = 0; p < 4; ++p) {
+    EXPECT_EQ(evs.port_usable(p), p != 3) << "plane " << int{p};
+    EXPECT_EQ(evs.plane_proof(p), Time{});
+  }
+  for (std::size_t ev = 0; ev < pair.table().size(); ++ev) {
+    const auto i = static_cast<path::EvIndex>(ev);
+    EXPECT_EQ(evs.state(i), ev == 1 ? path::EvState::kDenied : path::EvState::kGood) << "EV " << ev;
+  }
+  EXPECT_TRUE(evs.next_probe_deadline().is_never());
+  // And it works on.
+  for (Qp* end : {&pair.a(), &pair.b()}) {
+    ASSERT_TRUE(end->modify(QpState::kReset, {}, 0, now));
+    ASSERT_EQ(bring_up(*end, default_attr(), now), "");
+  }
+  pair.write(2, 50000);
+  pair.run_for(milliseconds(1));
+  EXPECT_EQ(pair.end[Pair::kA].completions.back().wr_id, 2U);
+}
+
 }  // namespace
 }  // namespace mrc::transport::test
