@@ -91,7 +91,7 @@ Result<NewAddress> make_address(const WorkerCore& w, const QpHome& home, std::sp
   a.templates = *std::move(made);
   PeerIps ips{};
   for (std::size_t p = 0; p < planes; ++p) ips[p] = peer[p].ip;
-  a.peer = make_peer(ips, a.templates, home.evs, planes);
+  a.peer = make_peer(ips, planes);
   return a;
 }
 
@@ -103,6 +103,7 @@ Result<void> modify(WorkerCore& w, QpHome& home, transport::QpState to, const tr
     home.templates.swap(address.templates);
     meet_peer(w, home, address.peer);
   }
+  if (to == transport::QpState::kReset) leave_peer(w, home, address.peer);
   home.dest_qpn = home.qp.attributes().dest_qpn;
   w.touch(home);
   return {};

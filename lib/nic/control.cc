@@ -62,6 +62,7 @@ void forget(std::vector<std::uint32_t>& list, std::uint32_t slot) {
 struct Removed {
   std::unique_ptr<QpHome> home;
   std::list<CcGroup> group;  ///< the QP was its last member
+  NewPeer peer;              ///< it was the last one with that peer
 };
 
 /// The QP out of all lists, its share of inflight given back (D7).
@@ -74,6 +75,7 @@ void remove(WorkerCore& w, std::uint32_t slot, Removed& out) {
   CcGroup* group = w.slots[slot]->group;
   if (group != nullptr) group->blocked.erase(slot);
   out.home = std::move(w.slots[slot]);
+  leave_peer(w, *out.home, out.peer);
   static_cast<void>(out.home->qp.modify(transport::QpState::kError, {}, 0, time_of(w)));
   if (group == nullptr) return;
   if (--group->members != 0) return release_blocked(w, *group);

@@ -262,17 +262,18 @@ unsigned endpoint_home(const WorkerCore& w, std::span<const std::uint8_t> frame,
 bool answer_neighbours(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame);
 
 // ---- port_reports.cc
-/// An EV of that plane, another one each time; null: the table has no entry there.
+/// An EV of that plane that is not denied, another one each time; null: there is none.
 const path::EvEntry* next_ev(PeerLink& link, std::uint8_t plane);
 /// Port status of somebody we have a QP with. What cannot be noted is not to be answered, so that the peer
 /// says it again (D19): another worker has the entry at this moment, or no QP with that peer is connected
 /// yet.
 wire::DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
                                   const wire::FrameView& f, const wire::EndpointRequestView& request);
-NewPeer make_peer(const PeerIps& ips, const std::vector<wire::HeaderTemplate>& templates,
-                  std::shared_ptr<const path::EvTable> evs, std::size_t planes);
+NewPeer make_peer(const PeerIps& ips, std::size_t planes);
 /// A QP knows its peer: its worker tells that peer of our ports from now on, and the QP what the peer told.
 void meet_peer(WorkerCore& w, QpHome& home, NewPeer& peer);
+/// The QP ends, or is reset. What the worker has no QP for any more goes to `out`, to be freed by the caller.
+void leave_peer(WorkerCore& w, QpHome& home, NewPeer& out);
 /// A link changed: every peer is to be told.
 void ports_changed(WorkerCore& w, Time now);
 /// Sends what is due to be told, and tells our QPs what peers told. Cheap when there is nothing.

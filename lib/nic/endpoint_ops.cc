@@ -104,7 +104,7 @@ DropReason answer_endpoint(WorkerCore& w, std::size_t plane, std::span<const std
   }
   if (f.encapsulated && ev == nullptr) return DropReason::kEncapsulation;
   const Result<wire::HeaderTemplate> path =
-      link != nullptr ? link->templates[plane] : reply_path(w, plane, frame, f);
+      link != nullptr ? link->speaker->templates[plane] : reply_path(w, plane, frame, f);
   if (!path) return DropReason::kEncapsulation;
   if (w.ports[plane].stage.control_room() == 0) return DropReason::kControlShare;
   rte_mbuf* m = take_control_mbuf(w);

@@ -49,11 +49,11 @@ class EvProbeTable {
   unsigned next_ = 0;
 };
 
-/// A peer as one worker speaks to it outside of QPs: what it tells of our ports (D19).
+/// A peer as one worker speaks to it outside of QPs: what it tells of our ports (D19). It goes as the data of
+/// one of its QPs do, by whose addresses, EVs and denylist.
 struct PeerLink {
-  PeerIps ips{};                                ///< who it is
-  std::vector<wire::HeaderTemplate> templates;  ///< by plane
-  std::shared_ptr<const path::EvTable> evs;
+  PeerIps ips{};              ///< who it is
+  QpHome* speaker = nullptr;  ///< of this worker; one that is routed by segments when there is any
   transport::PortReport report;
   std::size_t next_ev = 0;
 };

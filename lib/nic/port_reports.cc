@@ -2,6 +2,7 @@
 // Port status (MRC 7.4.8, D19): peers are told of our ports until they answer, our QPs of what peers told.
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "nic/core.h"
 #include "wire/icrc.h"
@@ -29,7 +30,7 @@ void send_report(WorkerCore& w, PeerLink& link, Time now) {
                              .op = wire::EndpointOp::kPortStatusUpdate,
                              .tx_timestamp = {}});
   std::uint32_t usable = 0;
-  for (std::size_t p = 0; p < w.ports.size() && p < link.templates.size(); ++p)
+  for (std::size_t p = 0; p < w.ports.size(); ++p)
     usable |= (w.ports[p].up && w.ports[p].stage.control_room() != 0 ? 1U : 0U) << p;
   wire::EndpointRequestView request;
   std::uint8_t plane = 0;
@@ -41,10 +42,15 @@ void send_report(WorkerCore& w, PeerLink& link, Time now) {
   meta.tos = w.nic.dscp.tos(wire::DscpClass::kControl);
   meta.ev = {ev->udp_sport, ev->flow_label, ev->value.data()};
   auto* end = static_cast<std::uint8_t*>(m->buf_addr) + wire::kPayloadOffset;
-  const wire::HeaderTemplate& path = link.templates[plane];
+  const wire::HeaderTemplate& path = link.speaker->templates[plane];
   const std::uint32_t header_bytes = encode_endpoint_request(path, meta, request, end);
   stage_control(w, plane, m, header_bytes, wire::seal(path, end, header_bytes, 0));
   ++w.stats.port_reports;
+}
+
+/// Routed by segments: the only ones that reach a peer everywhere.
+bool speaks_better(const QpHome& home, const QpHome* than) {
+  return than == nullptr || (path::is_srv6(home.evs->format()) && !path::is_srv6(than->evs->format()));
 }
 
 /// All our QPs hear what their peers' ports are.
@@ -65,9 +71,12 @@ void spread_peer_ports(WorkerCore& w, Time now) {
 }  // namespace
 
 const path::EvEntry* next_ev(PeerLink& link, std::uint8_t plane) {
-  for (std::size_t n = link.evs->size(); n > 0; --n) {
-    const path::EvEntry& e = (*link.evs)[link.next_ev++ % link.evs->size()];
-    if (e.port == plane) return &e;
+  const path::EvTable& evs = *link.speaker->evs;
+  for (std::size_t n = evs.size(); n > 0; --n) {
+    const std::size_t i = link.next_ev++ % evs.size();
+    const bool denied =
+        link.speaker->qp.ev_set().state(static_cast<path::EvIndex>(i)) == path::EvState::kDenied;
+    if (evs[i].port == plane && !denied) return &evs[i];
   }
   return nullptr;
 }
@@ -84,15 +93,12 @@ DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const st
   return DropReason::kNone;
 }
 
-NewPeer make_peer(const PeerIps& ips, const std::vector<wire::HeaderTemplate>& templates,
-                  std::shared_ptr<const path::EvTable> evs, std::size_t planes) {
+NewPeer make_peer(const PeerIps& ips, std::size_t planes) {
   NewPeer peer;
   peer.ips = ips;
   peer.entry.push_back({ips, {}});
   PeerLink& link = peer.link.emplace_back();
   link.ips = ips;
-  link.templates = templates;
-  link.evs = std::move(evs);
   link.report = transport::PortReport((1U << planes) - 1U);
   return peer;
 }
@@ -112,9 +118,26 @@ void meet_peer(WorkerCore& w, QpHome& home, NewPeer& peer) {
     }
   }
   const auto known = std::find_if(w.peer_links.begin(), w.peer_links.end(), is_it);
-  if (known != w.peer_links.end()) return known->templates.swap(peer.link.front().templates);
+  if (known != w.peer_links.end()) {
+    if (speaks_better(home, known->speaker)) known->speaker = &home;
+    return;
+  }
+  peer.link.front().speaker = &home;
   w.peer_links.splice(w.peer_links.end(), peer.link);
   ports_changed(w, now);
+}
+
+void leave_peer(WorkerCore& w, QpHome& home, NewPeer& out) {
+  const PeerIps ips = std::exchange(home.peer_ips, {});
+  const auto link =
+      std::find_if(w.peer_links.begin(), w.peer_links.end(), [&](const PeerLink& l) { return l.ips == ips; });
+  if (link == w.peer_links.end() || link->speaker != &home) return;
+  link->speaker = nullptr;
+  for (const auto& other : w.slots) {
+    if (other != nullptr && other->peer_ips == ips && speaks_better(*other, link->speaker))
+      link->speaker = other.get();
+  }
+  if (link->speaker == nullptr) out.link.splice(out.link.end(), w.peer_links, link);
 }
 
 void ports_changed(WorkerCore& w, Time now) {

@@ -28,7 +28,7 @@ wire::EvBits ev_bits(const QpHome& home, path::EvIndex ev) {
 }
 
 /// Where a control packet goes: an EV of ours, or the entropy of its trigger when we have none (C30). SRv6
-/// cannot go without an EV of its own: any on that plane.
+/// cannot go without an EV of its own: any on that plane that is not denied.
 bool control_bits(const WorkerCore& w, const QpHome& home, const transport::ControlDesc& c,
                   wire::EvBits& bits) {
   if (c.ev != path::kNoEv) {
@@ -37,8 +37,9 @@ bool control_bits(const WorkerCore& w, const QpHome& home, const transport::Cont
   }
   if (home.templates[c.port].encap() != wire::Encap::kNone) {
     for (std::size_t i = 0; i < home.evs->size(); ++i) {
-      if ((*home.evs)[i].port != c.port) continue;
-      bits = ev_bits(home, static_cast<path::EvIndex>(i));
+      const auto ev = static_cast<path::EvIndex>(i);
+      if ((*home.evs)[i].port != c.port || home.qp.ev_set().state(ev) == path::EvState::kDenied) continue;
+      bits = ev_bits(home, ev);
       return true;
     }
     return false;
