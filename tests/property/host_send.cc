@@ -113,16 +113,16 @@ void Host::watch(Time now) {
     last_unack_ = qp_->unack_psn();
     last_advance_ = now;
   }
-  // D13: a packet that is not given up has a timer of interval(k)
-  const Time oldest = out_.oldest_unknown_tx();
-  if (oldest.is_never() || last_state_ != QpState::kRts) return;
-  const std::uint32_t k = qp_->retry_count();
+  // D13: a packet that is not given up has a timer of interval(k), of the k when it left
+  const Record* oldest = out_.oldest_unknown();
+  if (oldest == nullptr || last_state_ != QpState::kRts) return;
+  const std::uint32_t k = oldest->retry_count;
   const Duration longest = ack_interval(plan_.attr, k) * 2 +
                            Duration{plan_.stalls.empty() ? 0 : s_.policy.base_rtt.ns * 31} +
                            s_.policy.base_rtt * 20 + milliseconds(port_was_down_ ? 1000 : 0);
-  if (now - oldest > longest)
-    violate("D13", "side ", index_, ": the oldest packet waits for ", (now - oldest).ns, " ns, interval(", k,
-            ") is ", ack_interval(plan_.attr, k).ns);
+  if (now - oldest->last_tx > longest)
+    violate("D13", "side ", index_, ": the oldest packet waits for ", (now - oldest->last_tx).ns,
+            " ns, interval(", k, ") is ", ack_interval(plan_.attr, k).ns);
 }
 
 void Host::plan_next(Time now) {

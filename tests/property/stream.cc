@@ -183,9 +183,8 @@ std::int64_t Stream::index_of(Psn psn) const {
   return near + (psn - reference);
 }
 
-Time Stream::oldest_unknown_tx() const {
-  return known_upto_ < max_sent_ ? records_[static_cast<std::size_t>(known_upto_ + 1)].last_tx
-                                 : Time::never();
+const Record* Stream::oldest_unknown() const {
+  return known_upto_ < max_sent_ ? &records_[static_cast<std::size_t>(known_upto_ + 1)] : nullptr;
 }
 
 }  // namespace mrc::property

@@ -39,6 +39,7 @@ struct Record {
   std::uint16_t payload = 0;
   std::uint16_t sends = 0;
   Time last_tx;
+  std::uint32_t retry_count = 0;  ///< requestor: k at that sending
   path::EvIndex ev = path::kNoEv;
   std::uint8_t port = 0;
   bool in_memory = false;  ///< responder: placed
@@ -115,8 +116,8 @@ class Stream {
   [[nodiscard]] bool all_known() const { return known_upto_ == max_sent_; }
   /// When the oldest PSN that the requestor does not know received was sent first.
   [[nodiscard]] Time silence_began() const { return silence_began_; }
-  /// Last sending of the oldest PSN that is not known received; never when there is none.
-  [[nodiscard]] Time oldest_unknown_tx() const;
+  /// The oldest PSN that was sent and is not known received; null when there is none.
+  [[nodiscard]] const Record* oldest_unknown() const;
 
  private:
   void check_header(const transport::TxDesc& d, const Message& m, const Record& r) const;

@@ -148,6 +148,7 @@ Packet Stream::on_tx(const TxDesc& d, const transport::Qp& qp, const TxContext& 
   retransmissions_ += d.rtx ? 1 : 0;
   max_sent_ = std::max(max_sent_, index);
   r.last_tx = c.now;
+  r.retry_count = qp.retry_count();
   r.ev = d.ev;
   r.port = d.port;
   ++r.sends;
