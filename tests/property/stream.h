@@ -42,8 +42,9 @@ struct Record {
   std::uint32_t retry_count = 0;  ///< requestor: k at that sending
   path::EvIndex ev = path::kNoEv;
   std::uint8_t port = 0;
-  bool in_memory = false;  ///< responder: placed
-  bool known = false;      ///< requestor: told by a SACK or ACK that was delivered
+  bool in_memory = false;    ///< responder: placed
+  std::uint16_t lagged = 0;  ///< responder: arrivals too far above what is placed, not NACKed yet
+  bool known = false;        ///< requestor: told by a SACK or ACK that was delivered
   std::array<std::pair<std::uint32_t, Tick>, 3> arrivals{};  ///< newest first: entropy and timestamp
 };
 
@@ -104,7 +105,7 @@ class Stream {
   void on_trimmed_arrival(const wire::TrimmedView& packet, const wire::RxMeta& meta);
   void place(Psn psn, const std::vector<std::uint8_t>& payload);
   void on_sack_sent(const wire::SackView& sack, const transport::Qp& qp);
-  void on_nack_sent(const wire::NackView& nack) const;
+  void on_nack_sent(const wire::NackView& nack);
   void on_ack_sent(const wire::AckView& ack) const;
 
   // End

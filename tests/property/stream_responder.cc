@@ -34,6 +34,7 @@ void Stream::on_arrival(const wire::WriteView& write, const wire::RxMeta& meta, 
   const bool placement_lags = i - placed_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit;
   if (alive && verdict == WriteVerdict::kDrop && !placement_lags)
     violate("I5", "PSN index ", i, " inside the window was dropped");
+  if (alive && verdict == WriteVerdict::kDrop) ++r.lagged;
 
   if (verdict != WriteVerdict::kDrop) {
     std::rotate(r.arrivals.begin(), r.arrivals.end() - 1, r.arrivals.end());
@@ -83,12 +84,14 @@ void Stream::on_sack_sent(const wire::SackView& sack, const transport::Qp& qp) {
             " and timestamp ", sack.tx_timestamp.value(), ", no such packet arrived");
 }
 
-void Stream::on_nack_sent(const wire::NackView& nack) const {
+void Stream::on_nack_sent(const wire::NackView& nack) {
   const std::int64_t i = index_of(nack.nack_psn);
   if (i < 0 || i > max_sent_) violate("MRC 7.5.3", "NACK of PSN index ", i, " that was never sent");
-  if (nack.reason == wire::NackReason::kNoBitmap &&
-      i - placed_ > std::int64_t{peer_.mpr_dest} * kPsnsPerMprUnit)
-    return;  // placement lags: nowhere to note the packet
+  Record& r = records_[static_cast<std::size_t>(i)];
+  if (nack.reason == wire::NackReason::kNoBitmap && r.lagged > 0) {
+    --r.lagged;
+    return;
+  }
   const bool trimmed =
       nack.reason == wire::NackReason::kTrimmed || nack.reason == wire::NackReason::kTrimmedLasthop;
   if (!trimmed)
