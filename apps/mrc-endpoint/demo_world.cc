@@ -86,6 +86,7 @@ Result<void> DemoWorld::open() {
   c.cc.window_bytes = std::uint64_t{c.qp.attr.mpr} * kPsnsPerMprUnit * c.qp.attr.path_mtu;
   c.fabric.paths_per_plane = static_cast<std::uint16_t>(config_.paths);
   c.fabric.link_gbps = config_.path_gbps > 0 ? config_.path_gbps : kUnlimitedPathGbps;
+  if (config_.line_gbps > 0) c.fabric.link_gbps = config_.line_gbps / (config_.planes * config_.paths);
   config::EndpointConfig of_host[2] = {c, c};
   config::fill_addresses(of_host[0], 2);
   config::fill_addresses(of_host[1], 1);

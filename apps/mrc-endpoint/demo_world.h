@@ -22,6 +22,7 @@ struct DemoWorldConfig {
   std::uint32_t paths = 8;
   Duration delay{};      ///< one way
   double path_gbps = 0;  ///< 0: no limit
+  double line_gbps = 0;  ///< of all planes together, as NSCC is told; 0: what the paths have
   config::CcMode cc = config::CcMode::kNscc;
   std::uint8_t timeout = 0;    ///< exponent of the ACK timer; 0: the product's
   bool ev_order_only = false;  ///< the rules that find a dead path are off, but for the order on one EV (D8)

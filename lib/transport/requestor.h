@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "transport/full_queues.h"
 #include "transport/poll_gaps.h"
 #include "transport/probe_table.h"
 #include "transport/psn_window.h"
@@ -122,6 +123,7 @@ class Requestor {
   // requestor_loss.cc
   [[nodiscard]] Which which(const PsnRecord& record, const wire::SackView& sack) const;
   [[nodiscard]] Which which_nacked(const PsnRecord& record, std::uint32_t entropy, Tick tick) const;
+  [[nodiscard]] Duration reo_of(unsigned plane, Time now) const;
   [[nodiscard]] Duration rtt_sample(Time sent, Tick reflected, Time now) const;
   void infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now);
   void lose(Seq seq, RtxCause cause, Time now);
@@ -191,6 +193,7 @@ class Requestor {
   SendQueue sq_;
   PsnWindow window_;
   RttTracker rtt_;
+  FullQueues full_queues_;
 
   // What news touch.
   Seq first_ = 0;         // sq_psn

@@ -180,7 +180,10 @@ void Requestor::congestion(const wire::SackView& sack, Seq cack, const Trigger& 
   const bool newest = units >= 0 && cack >= newest_cack_;
   if (!newest) ++ctx_.counters.rx_sack_old;
   if (trigger.rtt) rtt_.add(*trigger.rtt, now, !trigger.probe);
-  if (trigger.rtt && trigger.first_of_psn) ctx_.ev_set.on_rtt(trigger.ev, *trigger.rtt, now);
+  if (trigger.rtt && trigger.first_of_psn) {
+    full_queues_.on_passed((*ctx_.evs)[trigger.ev].port, *trigger.sent, now, rtt_.memory());
+    ctx_.ev_set.on_rtt(trigger.ev, *trigger.rtt, now);
+  }
 
   cc::AckSignal signal;
   if (units > 0) {

@@ -73,6 +73,12 @@ Duration Requestor::rtt_sample(Time sent, Tick reflected, Time now) const {
   return by_record - kTick * std::int64_t{reflected - tick_of(sent)};
 }
 
+// D8. What leaves over a plane may be overtaken by so much.
+Duration Requestor::reo_of(unsigned plane, Time now) const {
+  if (seeded_defect(Defect::kNoReordering)) return {};
+  return full_queues_.untold(plane, now) ? rtt_.largest_reo(now) : rtt_.reo(now);
+}
+
 // D8. P is lost when a SACK covers it with a 0 bit and it left reo before the trigger, or before the trigger
 // on the trigger's EV in the same class.
 void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trigger, Seq ack, Time now) {
@@ -82,7 +88,6 @@ void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trig
   const std::uint64_t covered = ~bitmap & window_mask(base, cack_ + 1, end);
   if (covered == 0) return;
   const Time ts = *trigger.sent;
-  const Duration reo = seeded_defect(Defect::kNoReordering) ? Duration{} : rtt_.reo(now);
   const wire::DscpClass trigger_class = trigger.retransmission ? rtx_class_ : data_class_;
   for (std::uint64_t left = covered & window_.sent.extract(base); left != 0; left &= left - 1) {
     const Seq seq = base + static_cast<unsigned>(std::countr_zero(left));
@@ -90,6 +95,7 @@ void Requestor::infer_losses(Seq base, std::uint64_t bitmap, const Trigger& trig
     const PsnRecord& record = window_[seq];
     const Time sent = record.sent_at(now);
     const wire::DscpClass its_class = record.transmissions() == 1 ? data_class_ : rtx_class_;
+    const Duration reo = reo_of((*ctx_.evs)[record.ev()].port, now);
     const bool by_time = ctx_.policy.time_order && sent + reo <= ts;
     const bool by_ev =
         ctx_.policy.ev_order && record.ev() == trigger.ev && its_class == trigger_class && sent < ts;
@@ -208,8 +214,6 @@ void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
   ++ctx_.counters.rx_nack;
   ++ctx_.counters.rx_nack_by_reason[index];
   if (index == 7) return;  // unknown: the timer covers it (D11, C32)
-  // Trimmed: what was not waits long behind the torsos, which go ahead of it, as probes do.
-  if (index < 2) rtt_.on_full_queue(now);
   const Seq seq = unwrap(nack.nack_psn, cack_);
   const bool known = window_.has_record(seq, first_, next_);
   Which match = Which::kNeither;
@@ -229,6 +233,8 @@ void Requestor::on_nack(const wire::NackView& nack, const wire::RxMeta& meta) {
   // EV feedback even for a PSN that is settled: the queue was full on that path (5.5).
   if (nack.reason == wire::NackReason::kTrimmed && ev != path::kNoEv && !repeated)
     ctx_.ev_set.on_trimmed(ev, now);
+  if (index < 2 && match == Which::kCurrent)
+    full_queues_.on_trimmed((*ctx_.evs)[ev].port, window_[seq].sent_at(now), now, rtt_.memory());
   const bool open = seq > cack_ && seq < next_ &&
                     (window_.sent.test(seq) || window_.rtx.test(seq) || window_.held.test(seq));
   if (!open) {
@@ -271,7 +277,10 @@ void Requestor::nack_matched(wire::NackReason reason, Seq seq, Tick reflected, T
       signal.reason = reason;
       signal.charged_bytes = signal.nominal_bytes = record.nominal_bytes();
       const Time sent = record.sent_at(now);
-      if (sent >= gaps_.last_end()) signal.rtt = rtt_sample(sent, reflected, now);
+      if (sent >= gaps_.last_end()) {
+        signal.rtt = rtt_sample(sent, reflected, now);
+        rtt_.add(*signal.rtt, now, false);  // a torso goes ahead, as a probe does
+      }
       give_up(seq, RtxCause::kNackTrimmed);
       ctx_.cc.on_nack(signal, now);
       return;

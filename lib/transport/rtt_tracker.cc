@@ -28,7 +28,9 @@ void RttTracker::add(Duration rtt, Time now, bool full_path) {
     changed = true;
   }
   slot.used = true;
-  if (changed) refresh();
+  if (!changed) return;
+  refresh();
+  if (factor_ != kOne && factor(now) == kOne) factor_ = kOne;  // reo() need not work it out again
 }
 
 // One slot a base RTT; what is older than four of them is forgotten.

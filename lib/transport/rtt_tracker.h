@@ -17,8 +17,6 @@ class RttTracker {
 
   /// One sample. `full_path`: from a Write; probes are smaller and never teach the base (D18).
   void add(Duration rtt, Time now, bool full_path);
-  /// A queue was full somewhere: until samples come from behind it the spread is taken for the largest (D8).
-  void on_full_queue(Time now) { full_until_ = now + base() * 4; }
   /// A loss that was none: tolerate more reordering (D9).
   void on_spurious(Time now);
 
@@ -26,13 +24,13 @@ class RttTracker {
   [[nodiscard]] Duration base() const {
     return learn_ && seen_ && smallest_ > configured_ ? smallest_ : configured_;
   }
+  /// For so long a sample counts in reo.
+  [[nodiscard]] Duration memory() const { return base() * 4; }
   [[nodiscard]] Duration srtt() const { return srtt_; }
-  /// D8. 1.25 x the spread of the samples of 4 base RTTs, within 1 to 4 of these, 4 while queues are full;
-  /// grows with spurious losses.
-  [[nodiscard]] Duration reo(Time now) const {
-    const Duration allowance = now < full_until_ ? base() * 4 : allowance_;
-    return factor_ == kOne ? allowance : allowance * factor(now) / kOne;
-  }
+  /// D8. 1.25 x the spread of the samples of 4 base RTTs, within 1 to 4 of these; grows with spurious losses.
+  [[nodiscard]] Duration reo(Time now) const { return grown(allowance_, now); }
+  /// The largest it can be now.
+  [[nodiscard]] Duration largest_reo(Time now) const { return grown(base() * 4, now); }
 
  private:
   static constexpr std::int64_t kOne = 256;  // fixed point of the spurious factor
@@ -42,6 +40,9 @@ class RttTracker {
     Duration lo, hi;
     bool used = false;
   };
+  [[nodiscard]] Duration grown(Duration allowance, Time now) const {
+    return factor_ == kOne ? allowance : allowance * factor(now) / kOne;
+  }
   [[nodiscard]] std::int64_t factor(Time now) const;
   void rotate(Time now);
   void refresh();
@@ -52,7 +53,6 @@ class RttTracker {
   Duration allowance_ = configured_;
   std::int64_t factor_ = kOne;
   Time factor_at_;
-  Time full_until_;
   Time slot_start_;
   std::array<Slot, kSlots> slots_{};
   std::uint8_t current_ = 0;

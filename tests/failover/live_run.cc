@@ -22,6 +22,7 @@ constexpr std::uint32_t kPlanes = 4;
 constexpr std::uint32_t kPaths = 8;
 constexpr std::uint32_t kMessageBytes = 1 << 20;
 constexpr std::uint32_t kSlots = 8;
+constexpr double kBdpBytes = 500e3;  ///< that of the deaths in virtual time: 400 Gb/s, 10 us
 
 /// Exponent of the ACK timer: sixteen base RTTs and more, so that it does not pass for a fast repair.
 std::uint8_t timeout_of(Duration base_rtt) {
@@ -37,7 +38,8 @@ DemoWorldConfig world_config(const LiveConditions& c) {
   w.paths = kPaths;
   w.delay = c.base_rtt / 2;
   w.timeout = timeout_of(c.base_rtt);
-  w.path_gbps = c.path_gbps;
+  w.line_gbps =
+      kBdpBytes * 8 / static_cast<double>(c.base_rtt.ns);  // the paths have room for more: no queueing
   w.ev_order_only = c.ev_order_only;
   w.memory_bytes = kMessageBytes * kSlots;
   return w;

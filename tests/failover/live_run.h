@@ -14,7 +14,6 @@ namespace mrc::failover {
 struct LiveConditions {
   std::uint32_t deaths = 50;  ///< to be counted; those with an absence of the thread are repeated
   Duration base_rtt = milliseconds(4);
-  double path_gbps = 0.06;     ///< of each of 32 paths; a core pumps several times as much
   bool ev_order_only = false;  ///< the control
   Duration time_limit = seconds(60);
   std::uint64_t seed = 1;

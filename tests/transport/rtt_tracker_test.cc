@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Figures of D8 and D18: base RTT, smoothed RTT and the reordering allowance. Base RTT 10 us.
 #include "transport/rtt_tracker.h"
+#include "transport/full_queues.h"
 
 #include <gtest/gtest.h>
 
@@ -103,6 +104,26 @@ TEST(RttTracker, LearnsABaseThatWasSetTooSmall) {
   RttTracker off = fixed_base();
   off.add(microseconds(30), at_us(100), true);
   EXPECT_EQ(off.base(), microseconds(10));
+}
+
+// D8. A trimmed packet tells of a full queue, and only what left later, over the same plane, how long it is.
+TEST(FullQueues, AreUntoldUntilASampleComesFromBehind) {
+  const Duration memory = microseconds(40);
+  FullQueues q;
+  q.on_trimmed(2, at_us(90), at_us(100), memory);
+  EXPECT_TRUE(q.untold(2, at_us(100)));
+  EXPECT_FALSE(q.untold(1, at_us(100))) << "another plane's queues are others";
+  q.on_passed(2, at_us(89), at_us(105), memory);
+  EXPECT_TRUE(q.untold(2, at_us(105))) << "it left before the trimmed one";
+  q.on_passed(1, at_us(95), at_us(106), memory);
+  EXPECT_TRUE(q.untold(2, at_us(106)));
+  q.on_passed(2, at_us(90), at_us(110), memory);
+  EXPECT_FALSE(q.untold(2, at_us(110)));
+  q.on_trimmed(2, at_us(112), at_us(149), memory);
+  EXPECT_FALSE(q.untold(2, at_us(149))) << "the samples know of a full queue";
+  q.on_trimmed(2, at_us(140), at_us(150), memory);
+  EXPECT_TRUE(q.untold(2, at_us(189))) << "and forget it";
+  EXPECT_FALSE(q.untold(2, at_us(190))) << "nothing came from behind: the notice is old";
 }
 
 // D18. Probes are smaller than data: they count for srtt and reo and never for the base.
