@@ -34,6 +34,8 @@ void EvSet::list_remove(EvIndex ev) {
   }
   --plane.size;
   *at = first[plane.size];
+  // The next one takes over, and not the one that failed before (D19).
+  if (EvIndex& reverse = reverse_[(*table_)[ev].port].ev; reverse == ev) reverse = next_in_rotation(ev);
 }
 
 void EvSet::transition(EvIndex ev, EvState to, EvCause cause, Time now) {

@@ -248,6 +248,17 @@ TEST(Control, NewestProofOnTheWantedPlane) {  // C30, D19
   EXPECT_EQ(set.choose_for_control(0, 1).ev, kNoEv);
 }
 
+// D19. Nobody answers over EV 1, EV 3 takes over and is condemned: EV 5 is next, not EV 1 again.
+TEST(Choice, AReverseEvThatFailedIsNotTakenUpAgainBeforeTheOthers) {
+  EvSet set(table_of(8, 2), {}, 1);
+  set.on_delivered(1, at_us(1), at_us(2));
+  ASSERT_EQ(set.choose_for_control(kAll, 1).ev, 1);
+  set.replace_reverse(1, at_us(10));
+  ASSERT_EQ(set.choose_for_control(kAll, 1).ev, 3);
+  ASSERT_TRUE(set.on_loss(3, EvCause::kLoss, at_us(11), at_us(12)).bad);
+  EXPECT_EQ(set.choose_for_control(kAll, 1).ev, 5);
+}
+
 TEST(Control, AnswersGoOutEvenWhenAllEvsAreInDoubt) {
   EvSetConfig config;
   config.ev_min_active = 0;
