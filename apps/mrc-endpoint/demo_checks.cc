@@ -17,10 +17,10 @@ constexpr std::array<const char*, transport::kRtxCauses> kCauseNames = {
     "trimmed",  "no resource", "out of window", "inferred loss",
     "EV flush", "ACK timeout", "tail repeat",   "plane down"};
 
-/// Round trips that a repair may take when the thread is never away: D8's covering SACK, D9's flush of what
-/// was sent meanwhile, one more loss of a retransmission; each judged after the four base RTTs of reordering
-/// that are allowed while the fabric trims.
-constexpr std::int64_t kRepairRtts = 16;
+/// Round trips that a repair may take when the thread is never away: the window fills and D14's probe asks,
+/// its answer names the lost (D8), D9's flush takes what was sent meanwhile, and all of it goes again; about
+/// six. The rest is for one more loss of a retransmission on the lossy path.
+constexpr std::int64_t kRepairRtts = 10;
 
 constexpr std::uint32_t kMinPlanes = 2;
 constexpr std::uint32_t kMinPaths = 4;    // of a plane
