@@ -80,6 +80,12 @@ constexpr Rule kRules[] = {
     {"cc.max_window", kNotNscc, kOfNscc},
     {"cc.target_delay_us", kNotNscc, kOfNscc},
     {"cc.quick_adapt", kNotNscc, kOfNscc},
+    {"qp.receive_penalty",
+     [](Command command, const EndpointConfig& c, const Typed& t) {
+       const bool receives = command != Command::kRun || c.workload.bidirectional || is_write_lat(c);
+       return t.value == "true" && (!receives || !c.workload.verify);
+     },
+     "it tells of messages that wait here to be checked, and this end receives none, or checks none"},
     {"capture.", [](Command, const EndpointConfig& c, const Typed&) { return c.capture.file.empty(); },
      "nothing is captured without --capture FILE"},
 };

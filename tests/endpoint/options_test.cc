@@ -190,6 +190,8 @@ TEST(Options, WhatHasNoEffectIsRefused) {
         Args{"run", "--loopback", "--set", "cc.max_window=1M"},
         Args{"run", "--loopback", "--set", "cc.target_delay_us=5"},
         Args{"run", "--loopback", "--cc", "off", "--set", "cc.quick_adapt=false"},
+        Args{"run", "--set", "qp.receive_penalty=true"},
+        Args{"serve", "--no-verify", "--set", "qp.receive_penalty=true"},
         with({"serve", "--set", "workload.size=5"}, vhost), with({"run", "--planes", "3"}, vhost)}) {
     EXPECT_NE(said(args).find("has no effect"), std::string::npos) << args.back() << ": " << said(args);
   }
@@ -200,6 +202,8 @@ TEST(Options, WhatHasNoEffectIsRefused) {
   EXPECT_NE(said({"run", "serve"}).find("not expected"), std::string::npos);
   EXPECT_TRUE(parse_command_line(with({"serve", "--no-verify", "--planes", "1"}, vhost)).run)
       << "these have one";
+  for (const Args& args : {Args{"serve"}, Args{"run", "-b"}, Args{"run", "--loopback"}})
+    EXPECT_TRUE(parse_command_line(with(args, {"--set", "qp.receive_penalty=true"})).run) << args.front();
 }
 
 TEST(Options, NsccWithoutARateIsRefusedBeforeAnythingIsSetUp) {
