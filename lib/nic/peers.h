@@ -62,6 +62,7 @@ struct PeerLink {
 struct PeerEntry {
   PeerIps ips{};
   transport::PeerPorts ports;
+  std::uint32_t qps = 0;  ///< of all workers; without any nobody knows whether it is still the same peer
 };
 
 /// A peer on its way to its worker: one of each, taken over where the peer is not known yet.

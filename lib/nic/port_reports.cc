@@ -18,6 +18,10 @@ std::uint32_t planes_up(const WorkerCore& w) {
   return up;
 }
 
+std::uint32_t all_planes(const WorkerCore& w) {
+  return (1U << w.ports.size()) - 1U;
+}
+
 std::uint16_t new_request_id(NicCore& nic) {
   return static_cast<std::uint16_t>(nic.next_request_id.fetch_add(1, std::memory_order_relaxed) + 1);
 }
@@ -110,25 +114,34 @@ void meet_peer(WorkerCore& w, QpHome& home, NewPeer& peer) {
   {
     const std::lock_guard lock(w.nic.peers_entry);
     auto& peers = w.nic.peers;
-    const auto at = std::find_if(peers.begin(), peers.end(), is_it);
+    auto at = std::find_if(peers.begin(), peers.end(), is_it);
     if (at == peers.end()) {
+      at = peer.entry.begin();
       peers.splice(peers.end(), peer.entry);
-    } else {
-      home.qp.on_peer_ports(at->ports.planes_up(), now);
     }
+    ++at->qps;
+    home.qp.on_peer_ports(at->ports.planes_up(), now);
   }
-  const auto known = std::find_if(w.peer_links.begin(), w.peer_links.end(), is_it);
-  if (known != w.peer_links.end()) {
-    if (speaks_better(home, known->speaker)) known->speaker = &home;
-    return;
+  auto link = std::find_if(w.peer_links.begin(), w.peer_links.end(), is_it);
+  if (link == w.peer_links.end()) {
+    link = peer.link.begin();
+    w.peer_links.splice(w.peer_links.end(), peer.link);
+  } else if (planes_up(w) != all_planes(w)) {
+    link->report = peer.link.front().report;  // it may have been started anew and have heard nothing
   }
-  peer.link.front().speaker = &home;
-  w.peer_links.splice(w.peer_links.end(), peer.link);
+  if (speaks_better(home, link->speaker)) link->speaker = &home;
   ports_changed(w, now);
 }
 
 void leave_peer(WorkerCore& w, QpHome& home, NewPeer& out) {
   const PeerIps ips = std::exchange(home.peer_ips, {});
+  {
+    const std::lock_guard lock(w.nic.peers_entry);
+    auto& peers = w.nic.peers;
+    const auto at =
+        std::find_if(peers.begin(), peers.end(), [&](const PeerEntry& p) { return p.ips == ips; });
+    if (at != peers.end() && --at->qps == 0) out.entry.splice(out.entry.end(), peers, at);
+  }
   const auto link =
       std::find_if(w.peer_links.begin(), w.peer_links.end(), [&](const PeerLink& l) { return l.ips == ips; });
   if (link == w.peer_links.end() || link->speaker != &home) return;

@@ -144,5 +144,64 @@ TEST(Peer, IsToldOverTheEvsOfTheQpWhoseAddressIsUsed) {
   EXPECT_TRUE(flap());
 }
 
+/// A QP of host `h` towards the other one's QP.
+std::uint32_t connect_anew(TwoNics& net, unsigned h, std::uint32_t peer_qpn) {
+  Host& host = net.host[h];
+  QpParams params;
+  params.evs = net.evs();
+  const auto qpn = host.nic->create_qp(host.worker, params);
+  EXPECT_TRUE(qpn) << qpn.error().message;
+  transport::QpAttr attr;
+  attr.dest_qpn = peer_qpn;
+  EXPECT_TRUE(host.nic->connect_qp(*qpn, attr, net.host[1 - h].planes));
+  return *qpn;
+}
+
+// Plane 2 of host 1 went down, and host 1 was started anew with all ports up: nobody says so.
+TEST(Peer, WhatItSaidOfItsPortsEndsWithItsLastQp) {
+  for (const bool reset : {false, true}) {
+    SCOPED_TRACE(reset ? "reset" : "destroyed");
+    Wiring s = with_links();
+    TwoNics net(s);
+    Host& a = net.host[0];
+    const std::uint32_t second = connect_anew(net, 0, net.host[1].qpn);
+    Links::down_ports = 1U << net.port(1, 2);
+    net.run([] { return false; }, 2'500);
+    ASSERT_FALSE(a.w().qp(a.qpn)->ev_set().port_usable(2));
+    Links::down_ports = 0;
+    ASSERT_TRUE(a.nic->destroy_qp(second));
+    const std::uint32_t third = connect_anew(net, 0, net.host[1].qpn);
+    EXPECT_FALSE(a.w().qp(third)->ev_set().port_usable(2)) << "another QP with that peer is alive";
+    ASSERT_TRUE(a.nic->destroy_qp(third));
+    if (reset) {
+      ASSERT_TRUE(a.nic->modify_qp(a.qpn, transport::QpState::kReset, {}, 0, {}));
+    } else {
+      ASSERT_TRUE(a.nic->destroy_qp(a.qpn));
+    }
+    const std::uint32_t fourth = connect_anew(net, 0, net.host[1].qpn);
+    EXPECT_TRUE(a.w().qp(fourth)->ev_set().port_usable(2));
+  }
+}
+
+// Host 0 has QPs left with host 1 when that one starts anew and one more is made: it has to hear what its
+// predecessor heard.
+TEST(Peer, ThatIsMetAgainIsToldOfAPortThatIsDown) {
+  Wiring s = with_links();
+  TwoNics net(s);
+  Host& b = net.host[1];
+  Links::down_ports = 1U << net.port(0, 2);
+  net.run([] { return false; }, 2'500);
+  ASSERT_FALSE(b.w().qp(b.qpn)->ev_set().port_usable(2));
+  ASSERT_TRUE(b.nic->destroy_qp(b.qpn));
+  const std::uint32_t anew = connect_anew(net, 1, net.host[0].qpn);
+  ASSERT_TRUE(b.w().qp(anew)->ev_set().port_usable(2));
+  connect_anew(net, 0, anew);
+  net.run([] { return false; }, 2'500);
+  EXPECT_FALSE(b.w().qp(anew)->ev_set().port_usable(2));
+  Links::down_ports = 0;
+  net.run([] { return false; }, 2'500);
+  EXPECT_TRUE(b.w().qp(anew)->ev_set().port_usable(2));
+}
+
 }  // namespace
 }  // namespace mrc::nic
