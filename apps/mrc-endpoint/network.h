@@ -46,7 +46,7 @@ class Network {
   /// Several pollers share a CPU or wait for the kernel: an idle poll should yield.
   [[nodiscard]] bool should_yield() const;
   [[nodiscard]] std::vector<std::string> describe() const;
-  /// (set-up thread, after the Nics are drained) frees what is inside the fabric.
+  /// (set-up thread, when nobody polls any more) frees what is inside the fabric.
   void drain();
 
  private:

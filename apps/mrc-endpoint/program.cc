@@ -172,6 +172,8 @@ void Program::finish() {
     }
     console_.log(fmt::format("capture: {} packets in {}", host.capture->packets(), host.capture->path()));
   }
+  // Whoever polls the ports is their only consumer; the fabric empties full ones when it is drained.
+  for (Host& host : hosts_.all()) host.end->stop();
   hosts_.network().drain();
   for (Host& host : hosts_.all()) {
     const nic::MbufAccount a = host.end->finish();
