@@ -2,17 +2,23 @@
 #include "hosts.h"
 
 #include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
 
 #include "connection.h"
 #include "ethdev/eal.h"
 #include "ethdev/machine_facts.h"
 #include "fabric_paths.h"
 #include "setup_watch.h"
+#include "signals.h"
 
 namespace mrc::endpoint {
 namespace {
 
 constexpr Duration kSetUpPatience = seconds(30);  ///< for DPDK; it takes a second, more with much memory
+
+constexpr Duration kLinkPatience = seconds(5);  ///< for a link that comes up; negotiation takes a few
 
 std::vector<bool> links_of(const Host& host) {
   std::vector<bool> up(host.config.planes.size());
@@ -102,12 +108,25 @@ std::optional<Failure> Hosts::build() {
   return std::nullopt;
 }
 
+/// A physical port has no link for a while after it was started, and knows its speed when it has: somebody
+/// must ask it again. The peer hears nothing from us meanwhile; without a link in time the session says so.
+void Hosts::await_link() {
+  if (options_.config.profile != config::Profile::kEthdev) return;
+  const Duration patience{static_cast<std::int64_t>(options_.config.oob.peer_timeout_s * 1e9 / 4)};
+  End& end = *shown().end;
+  for (const Time until = now() + std::min(patience, kLinkPatience);
+       !end.nic().link_up(0) && now() < until && signals_seen() == 0;) {
+    if (end.poll() == 0) sched_yield();
+  }
+}
+
 /// Of one plane. Rings, sockets and kernel interfaces name a speed that limits nothing.
 double Hosts::port_bps() const {
   return options_.config.profile == config::Profile::kEthdev ? hosts_.back().end->nic().link_bps(0) : 0;
 }
 
 void Hosts::start_sessions(std::unique_ptr<Exchange> exchange, LiveSampler* sampler) {
+  await_link();
   result_.link_speed_bps = port_bps();
   const config::EndpointConfig& last = shown().config;
   result_.effective.push_back(config::describe_controller(last, config::rate_of_planes(last, port_bps())));

@@ -56,6 +56,7 @@ class Hosts {
   Result<std::unique_ptr<Network>> open_network(Ends ends,
                                                 const std::vector<config::EndpointConfig>& configs);
   std::optional<Failure> add_end(std::size_t i);
+  void await_link();
   [[nodiscard]] double port_bps() const;
 
   const Options& options_;
