@@ -87,6 +87,7 @@ void Host::handle(Packet& p, Time now) {
     tell("rx-probe");
     ++seen_.probes;
     seen_.marks += p.meta.ce ? 1 : 0;
+    heard_ |= 1U << p.meta.port;
     qp_->on_probe(std::get<wire::ProbeView>(p.view), p.meta);
   }
   out_.check_inflight(*qp_);
@@ -114,6 +115,7 @@ void Host::on_ev_answer(const wire::EndpointResponseView& response, Time now) {
 void Host::on_write(const Packet& p, const wire::WriteView& write, Time now) {
   wire::WriteView seen = write;
   if (!s_.wire_bytes) seen.nominal_bytes -= s_.uncounted_bytes;  // bytes are checked against the codec there
+  heard_ |= 1U << p.meta.port;
   const bool bad = in_.is_bad(write.bth.psn);
   if (bad && s_.badness == Badness::kMalformed) ++seen.dmalen;
   const auto access =

@@ -61,6 +61,7 @@ class Host {
   void watch_planes(Time now);
   void plan_next(Time now);
   void transmit(Packet packet, Time now);
+  void check_ack_plane(std::uint8_t port);
   [[nodiscard]] transport::PortCredits fresh_credits(Time now) const;
   [[nodiscard]] const Stall* stall_at(Time now) const;
   [[nodiscard]] Duration since_start(Time now) const { return now - s_.start; }
@@ -116,6 +117,7 @@ class Host {
   Psn last_unack_;
   Time last_advance_;
   Seen seen_;
+  std::uint32_t heard_ = 0;  ///< planes of the Writes and probes since the last ACK or NAK left
   std::uint64_t emitted_sacks_ = 0, emitted_nacks_ = 0, emitted_acks_ = 0, emitted_probes_ = 0;
   std::uint64_t emitted_marks_ = 0;
   std::uint64_t emitted_ev_probes_ = 0, ev_answers_ = 0;

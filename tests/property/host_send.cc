@@ -174,6 +174,23 @@ void Host::transmit(Packet p, Time now) {
   channel_.send(std::move(p), now);
 }
 
+/// D5: over the plane of what made it due, and that came after the last one left; where placing lags it may
+/// have come before. Another plane serves when there is no way on that one.
+void Host::check_ack_plane(std::uint8_t port) {
+  std::uint32_t open = 0;
+  for (path::EvIndex ev = 0; ev < table_->size(); ++ev) {
+    const path::EvState state = qp_->ev_set().state(ev);
+    const std::uint8_t on = (*table_)[ev].port;
+    if (qp_->ev_set().port_usable(on) && (state == path::EvState::kGood || state == path::EvState::kSkip))
+      open |= 1U << on;
+  }
+  const bool may_differ = plan_.placing.ns != 0 || (heard_ & ~open) != 0;
+  if (!may_differ && (heard_ >> port & 1U) == 0)
+    violate("D5", "an ACK or NAK leaves on plane ", int{port}, ", what came since the last one came on ",
+            heard_);
+  heard_ = 0;
+}
+
 void Host::emit_control(const transport::ControlDesc& d, Time now) {
   Packet p;
   p.dscp = d.dscp;
@@ -208,6 +225,7 @@ void Host::emit_control(const transport::ControlDesc& d, Time now) {
       break;
     case wire::Opcode::kAck:
       in_.on_ack_sent(d.ack);
+      check_ack_plane(d.port);
       tell(d.ack.is_ack() ? "tx-ack" : "tx-nak", in_.index_of(d.ack.psn));
       p.view = d.ack;
       ++emitted_acks_;
