@@ -126,7 +126,7 @@ TEST(World, NoPlaneIsSpecial) {
 // silent again and again. It must come back by the EVs that live, not when their turn among all comes.
 TEST(World, APlaneThatIsMostlyDeadCarriesWhatItCan) {
   std::vector<double> tails;
-  for (unsigned seed = 1; seed <= 10; ++seed) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
     const Outcome o =
         run("network: {planes: 2, hosts: 16, hosts_per_t0: 4, t1: 8}\n"
             "paths: {evs: 512, active: 128}\n"
@@ -136,7 +136,7 @@ TEST(World, APlaneThatIsMostlyDeadCarriesWhatItCan) {
     EXPECT_TRUE(o.pass()) << seed << "\n" << to_table(o);
     tails.push_back(o.tail_over_ideal());
   }
-  EXPECT_LT(median_of(tails), 1.35);
+  EXPECT_LT(median_of(tails), 1.35) << "1.5 when all EVs are asked in turn";
 }
 
 // Under incast thousands of packets are trimmed, and of a hundred notices one is lost: the requestor hears as
