@@ -209,7 +209,7 @@ void describe(V& v, FabricConfig& c) {
   v.integer("paths_per_plane", c.paths_per_plane, {1, 256}, "parallel paths of each plane");
   v.micros("delay_us", c.delay, 0, 1e5, "one way");
   v.number("loss", c.loss, 0, 0.5, "probability that a path loses a packet");
-  v.number("link_gbps", c.link_gbps, 0, 1600, "rate of each path, 0: no limit");
+  v.number_or_zero("link_gbps", c.link_gbps, kLeastGbps, 1600, "rate of each path, 0: no limit");
   v.bytes("queue", c.queue_bytes, {65536, 1U << 30}, "data queue of a path with a rate");
   v.flag("ecn", c.ecn, "a path with a rate marks what leaves a long queue");
   v.bytes("ecn_min", c.ecn_min_bytes, {0, 1U << 30}, "no mark up to here; 0: a quarter of queue");

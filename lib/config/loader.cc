@@ -146,6 +146,16 @@ void Loader::number(std::string_view key, double& out, double lo, double hi, std
   if (read_number(key, v, lo, hi)) out = v;
 }
 
+void Loader::number_or_zero(std::string_view key, double& out, double lo, double hi, std::string_view doc) {
+  const YamlNode* node = find(key);
+  double v = 0;
+  if (node != nullptr && node->kind == YamlNode::Kind::kScalar && !node->quoted &&
+      parse_real(node->scalar, v) && v == 0)
+    out = 0;
+  else
+    number(key, out, lo, hi, doc);
+}
+
 void Loader::micros(std::string_view key, Duration& out, double lo, double hi, std::string_view /*doc*/) {
   double v = 0;
   if (read_number(key, v, lo, hi)) out = nanoseconds(std::llround(v * 1e3));

@@ -48,6 +48,8 @@ class Loader {
     if (read_unsigned(key, v, range, true)) out = v;
   }
   void number(std::string_view key, double& out, double lo, double hi, std::string_view doc);
+  /// 0, which stands for something else than so little, or lo to hi.
+  void number_or_zero(std::string_view key, double& out, double lo, double hi, std::string_view doc);
   void micros(std::string_view key, Duration& out, double lo, double hi, std::string_view doc);
   void flag(std::string_view key, bool& out, std::string_view doc);
   void text(std::string_view key, std::string& out, const TextRule& rule, std::string_view doc);

@@ -42,6 +42,9 @@ class Printer {
   void number(std::string_view key, const double& v, double lo, double hi, std::string_view doc) {
     line(key, fmt::format("{}", v), doc, fmt::format("{} to {}", lo, hi));
   }
+  void number_or_zero(std::string_view key, const double& v, double lo, double hi, std::string_view doc) {
+    line(key, fmt::format("{}", v), doc, fmt::format("0, or {} to {}", lo, hi));
+  }
   void micros(std::string_view key, const Duration& v, double lo, double hi, std::string_view doc) {
     line(key, fmt::format("{}", static_cast<double>(v.ns) / 1e3), doc, fmt::format("{} to {}", lo, hi));
   }

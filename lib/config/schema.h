@@ -20,6 +20,9 @@
 
 namespace mrc::config {
 
+/// A link that is slower sends nothing while anybody waits; its rate rounds to none.
+inline constexpr double kLeastGbps = 0.001;
+
 struct Range {
   std::uint64_t lo = 0;
   std::uint64_t hi = 0;

@@ -61,6 +61,10 @@ class Mistakes {
     bad(key, std::to_string(hi * 2 + 1), "is above the limit ");
     bad(key, std::to_string(lo - 1), "is below the limit ");
   }
+  void number_or_zero(std::string_view key, const double& v, double lo, double hi, std::string_view doc) {
+    number(key, v, lo, hi, doc);
+    bad(key, "1e-300", "is below the limit ");
+  }
   void micros(std::string_view key, const Duration& /*v*/, double lo, double hi, std::string_view doc) {
     number(key, 0, lo, hi, doc);
   }
