@@ -39,21 +39,24 @@ struct SlotList {
 /// error.
 class PacketPool {
  public:
-  explicit PacketPool(std::uint32_t capacity) : slots_(capacity) {
-    for (std::uint32_t i = capacity; i > 0; --i) release_slot(i - 1);
-    in_use_ = 0;
-  }
+  /// Reserves the slots; what is never taken costs addresses, not memory.
+  explicit PacketPool(std::uint32_t capacity) : capacity_(capacity) { slots_.reserve(capacity); }
 
   Slot& operator[](std::uint32_t i) { return slots_[i]; }
   const Slot& operator[](std::uint32_t i) const { return slots_[i]; }
   [[nodiscard]] std::uint32_t in_use() const { return in_use_; }
-  [[nodiscard]] std::uint32_t capacity() const { return static_cast<std::uint32_t>(slots_.size()); }
+  [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
 
   /// A free slot, or kNil. Its contents are stale.
   std::uint32_t take() {
-    const std::uint32_t i = free_;
-    if (i == kNil) return kNil;
-    free_ = slots_[i].next;
+    std::uint32_t i = free_;
+    if (i != kNil) {
+      free_ = slots_[i].next;
+    } else {
+      if (slots_.size() == capacity_) return kNil;
+      i = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back();
+    }
     ++in_use_;
     return i;
   }
@@ -97,6 +100,7 @@ class PacketPool {
     free_ = i;
   }
 
+  std::uint32_t capacity_;
   std::vector<Slot> slots_;
   std::uint32_t free_ = kNil;
   std::uint32_t in_use_ = 0;

@@ -124,14 +124,14 @@ Error bad(const std::string& what) {
   return Error{"topology: " + what};
 }
 
+}  // namespace
+
 std::uint64_t links_of(const ClosSpec& s) {
   const std::uint64_t t0s = s.hosts / s.hosts_per_t0;
   const std::uint64_t pods = s.tiers == 3 ? t0s / s.t0_per_pod : 0;
   const std::uint64_t cables = s.hosts + t0s * s.t1 * s.parallel + pods * s.t1 * std::uint64_t{s.t2_per_t1};
   return 2 * cables * s.planes;
 }
-
-}  // namespace
 
 Result<Topology> make_clos(const ClosSpec& s) {
   if (s.tiers != 2 && s.tiers != 3) return bad("tiers is " + std::to_string(s.tiers) + ", must be 2 or 3");

@@ -88,6 +88,8 @@ struct ClosSpec {
 inline constexpr std::uint32_t kMaxHosts = 1U << 17;
 inline constexpr std::uint32_t kMaxLinks = 1U << 22;
 
+/// Both directions of every cable, all planes.
+std::uint64_t links_of(const ClosSpec& spec);
 /// Refuses shapes that do not divide or exceed kMaxPlanes, kMaxHosts, kMaxLinks.
 Result<Topology> make_clos(const ClosSpec& spec);
 

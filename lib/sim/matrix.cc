@@ -2,46 +2,71 @@
 #include "sim/matrix.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <istream>
-#include <map>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <utility>
+
+#include "base/printable.h"
 
 namespace mrc::sim {
 
 namespace {
 
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words;
-  for (std::string w; in >> w;) words.push_back(w);
-  return words;
+using Words = std::vector<std::string_view>;
+
+constexpr std::string_view kBlanks = " \t\r\v\f";
+
+void split(std::string_view line, Words& words) {
+  words.clear();
+  for (std::size_t at = 0; (at = line.find_first_not_of(kBlanks, at)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
 }
 
-std::optional<std::uint64_t> number(const std::string& word) {
+// Times may be written with a fraction; whole picoseconds are what counts.
+std::optional<std::uint64_t> number(std::string_view word) {
+  const std::size_t dot = word.find('.');
+  if (dot != std::string_view::npos) {
+    const std::string_view fraction = word.substr(dot + 1);
+    if (fraction.empty() || fraction.find_first_not_of("0123456789") != std::string_view::npos)
+      return std::nullopt;
+    word = word.substr(0, dot);
+  }
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error == std::errc{} && end == word.data() + word.size()) return value;
-  // Times may be written with a fraction; whole picoseconds are what counts.
-  const auto dot = word.find('.');
-  if (dot == std::string::npos || dot == 0) return std::nullopt;
-  return number(word.substr(0, dot));
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+std::string quoted(std::string_view word) {
+  return "'" + printable_excerpt(word) + "'";
 }
 
 /// One file being read: keeps the line for messages.
 class Reader {
  public:
-  explicit Reader(std::string name) : name_(std::move(name)) {}
+  explicit Reader(const std::string& name) : name_(printable(name)) {}
 
-  Result<Matrix> read(std::istream& in) {
-    for (std::string line; std::getline(in, line);) {
+  Result<Matrix> read(std::string_view text) {
+    if (text.size() > kMaxMatrixBytes)
+      return Error{name_ + ": " + std::to_string(text.size()) + " bytes; the limit is " +
+                   std::to_string(kMaxMatrixBytes)};
+    Words words;
+    while (!text.empty()) {
       ++line_;
-      const auto words = words_of(line);
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+      if (line.size() > kMaxMatrixLineBytes)
+        return fail("a line of " + std::to_string(line.size()) + " bytes; the limit is " +
+                    std::to_string(kMaxMatrixLineBytes));
+      split(line, words);
       if (words.empty() || words[0][0] == '#') continue;
       if (auto ok = statement(words); !ok) return ok.error();
     }
@@ -53,27 +78,30 @@ class Reader {
     return Error{name_ + ":" + std::to_string(line_) + ": " + what};
   }
 
-  Result<void> statement(const std::vector<std::string>& w) {
-    if (w[0] == "Nodes") return header(w, nodes_, kMaxConnections);
-    if (w[0] == "Connections") return header(w, connections_, kMaxConnections);
-    if (w[0] == "Triggers") return header(w, triggers_, kMaxConnections);
+  Result<void> statement(const Words& w) {
+    if (w[0] == "Nodes") return header(w, nodes_, 1);
+    if (w[0] == "Connections") return header(w, connections_, 0);
+    if (w[0] == "Triggers") return header(w, triggers_, 0);
     if (w[0] == "trigger") return trigger(w);
-    if (w[0].find("->") != std::string::npos) return connection(w);
-    return fail("'" + w[0] +
-                "' is no statement; known are Nodes, Connections, Triggers, trigger and SRC->DST");
+    if (w[0].find("->") != std::string_view::npos) return connection(w);
+    return fail(quoted(w[0]) +
+                " is no statement; known are Nodes, Connections, Triggers, trigger and SRC->DST");
   }
 
-  Result<void> header(const std::vector<std::string>& w, std::optional<std::uint64_t>& into,
-                      std::uint64_t limit) {
+  Result<void> header(const Words& w, std::optional<std::uint64_t>& into, std::uint64_t least) {
+    const std::string key(w[0]);
     const auto value = w.size() == 2 ? number(w[1]) : std::nullopt;
-    if (!value || *value > limit) return fail(w[0] + " wants one number up to " + std::to_string(limit));
+    if (!value || *value < least || *value > kMaxConnections)
+      return fail(key + " wants one number from " + std::to_string(least) + " to " +
+                  std::to_string(kMaxConnections));
+    if (into) return fail(key + " stands here twice");
     into = value;
     return {};
   }
 
   // Takes `NAME VALUE` at position i.
-  Result<std::uint64_t> argument(const std::vector<std::string>& w, std::size_t& i, std::uint64_t limit) {
-    const std::string& key = w[i];
+  Result<std::uint64_t> argument(const Words& w, std::size_t& i, std::uint64_t limit) {
+    const std::string key(w[i]);
     const auto value = ++i < w.size() ? number(w[i]) : std::nullopt;
     if (!value) return fail(key + " wants a number");
     if (*value > limit)
@@ -81,68 +109,75 @@ class Reader {
     return *value;
   }
 
-  Result<void> connection(const std::vector<std::string>& w) {
+  Result<void> connection(const Words& w) {
     if (matrix_.connections.size() >= kMaxConnections)
       return fail("more than " + std::to_string(kMaxConnections) + " connections");
     const auto arrow = w[0].find("->");
     const auto src = number(w[0].substr(0, arrow));
     const auto dst = number(w[0].substr(arrow + 2));
-    if (!src || !dst) return fail("'" + w[0] + "' is not SRC->DST");
+    if (!src || !dst) return fail(quoted(w[0]) + " is not SRC->DST");
     if (!nodes_ || *src >= *nodes_ || *dst >= *nodes_)
-      return fail("'" + w[0] + "' names a node outside 0.." + (nodes_ ? std::to_string(*nodes_ - 1) : "?") +
+      return fail(quoted(w[0]) + " names a node outside 0.." + (nodes_ ? std::to_string(*nodes_ - 1) : "?") +
                   "; Nodes comes first");
-    if (*src == *dst) return fail("'" + w[0] + "': a node cannot send to itself");
+    if (*src == *dst) return fail(quoted(w[0]) + ": a node cannot send to itself");
     Connection c;
     c.src = static_cast<std::uint32_t>(*src);
     c.dst = static_cast<std::uint32_t>(*dst);
-    bool has_start = false;
-    bool has_size = false;
     constexpr std::uint64_t kIds = 0xFFFFFFFF;
+    constexpr std::uint64_t kNumbers = ~std::uint64_t{0} >> 2;
+    static constexpr std::string_view kKeys[] = {
+        "id", "trigger", "send_done_trigger", "recv_done_trigger", "start", "size", "prio"};
+    std::uint32_t* const ids[] = {&c.id, &c.trigger, &c.send_done_trigger, &c.recv_done_trigger};
+    enum : std::size_t { kStart = 4, kSize = 5 };
+    std::array<bool, std::size(kKeys)> given{};
     for (std::size_t i = 1; i < w.size(); ++i) {
-      const std::string key = w[i];
-      const bool is_start = key == "start";
-      const bool is_size = key == "size";
-      std::uint32_t* id = key == "id"                  ? &c.id
-                          : key == "trigger"           ? &c.trigger
-                          : key == "send_done_trigger" ? &c.send_done_trigger
-                          : key == "recv_done_trigger" ? &c.recv_done_trigger
-                                                       : nullptr;
-      if (!is_start && !is_size && id == nullptr && key != "prio")
-        return fail("'" + key +
-                    "' is no attribute; known are id, start, size, trigger, send_done_trigger, "
+      const auto key = static_cast<std::size_t>(std::find(std::begin(kKeys), std::end(kKeys), w[i]) - kKeys);
+      if (key == std::size(kKeys))
+        return fail(quoted(w[i]) +
+                    " is no attribute; known are id, start, size, trigger, send_done_trigger, "
                     "recv_done_trigger, prio");
-      const auto value = argument(w, i, id != nullptr ? kIds : ~std::uint64_t{0} >> 2);
+      if (std::exchange(given[key], true)) return fail(std::string(w[i]) + " stands here twice");
+      const bool is_id = key < std::size(ids);
+      const auto value = argument(w, i, is_id ? kIds : kNumbers);
       if (!value) return value.error();
-      if (id != nullptr) *id = static_cast<std::uint32_t>(*value);
-      if (is_start)
+      if (is_id) *ids[key] = static_cast<std::uint32_t>(*value);
+      if (key == kStart)
         c.start = nanoseconds(static_cast<std::int64_t>(*value / 1000));  // picoseconds in the file
-      if (is_size) c.size_bytes = *value;
-      has_start |= is_start;
-      has_size |= is_size;
+      if (key == kSize) c.size_bytes = *value;
     }
-    if (!has_size) return fail("the connection has no size");
-    if (has_start == (c.trigger != kNoTrigger)) return fail("a connection has either a start or a trigger");
+    if (!given[kSize]) return fail("the connection has no size");
+    if (given[kStart] == (c.trigger != kNoTrigger))
+      return fail("a connection has either a start or a trigger");
     matrix_.connections.push_back(c);
     return {};
   }
 
-  Result<void> trigger(const std::vector<std::string>& w) {
+  Result<void> trigger(const Words& w) {
+    static constexpr std::pair<std::string_view, TriggerType> kTypes[] = {
+        {"oneshot", TriggerType::kOneshot},
+        {"multishot", TriggerType::kMultishot},
+        {"barrier", TriggerType::kBarrier}};
+    if (matrix_.triggers.size() >= kMaxConnections)
+      return fail("more than " + std::to_string(kMaxConnections) + " triggers");
     Trigger t;
     bool typed = false;
+    bool has_id = false;
+    bool has_count = false;
     for (std::size_t i = 1; i < w.size(); ++i) {
-      if (w[i] == "oneshot" || w[i] == "multishot" || w[i] == "barrier") {
-        t.type = w[i] == "oneshot"     ? TriggerType::kOneshot
-                 : w[i] == "multishot" ? TriggerType::kMultishot
-                                       : TriggerType::kBarrier;
-        typed = true;
-      } else if (w[i] == "id" || w[i] == "count") {
-        std::uint32_t& into = w[i] == "id" ? t.id : t.count;
-        const auto value = argument(w, i, 0xFFFFFFFF);
-        if (!value) return value.error();
-        into = static_cast<std::uint32_t>(*value);
-      } else {
-        return fail("'" + w[i] + "' is no attribute; known are id, count, oneshot, multishot, barrier");
+      const auto* const type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                            [&](const auto& known) { return known.first == w[i]; });
+      const bool is_id = w[i] == "id";
+      if (type == std::end(kTypes) && !is_id && w[i] != "count")
+        return fail(quoted(w[i]) + " is no attribute; known are id, count, oneshot, multishot, barrier");
+      bool& given = type != std::end(kTypes) ? typed : is_id ? has_id : has_count;
+      if (std::exchange(given, true)) return fail(std::string(w[i]) + " stands here twice, or with another");
+      if (type != std::end(kTypes)) {
+        t.type = type->second;
+        continue;
       }
+      const auto value = argument(w, i, 0xFFFFFFFF);
+      if (!value) return value.error();
+      (is_id ? t.id : t.count) = static_cast<std::uint32_t>(*value);
     }
     if (t.id == 0 || !typed)
       return fail("a trigger wants an id above 0 and one of oneshot, multishot, barrier");
@@ -195,8 +230,8 @@ std::uint64_t Matrix::total_bytes() const {
                          [](std::uint64_t sum, const Connection& c) { return sum + c.size_bytes; });
 }
 
-Result<Matrix> parse_matrix(std::istream& in, const std::string& name) {
-  return Reader(name).read(in);
+Result<Matrix> parse_matrix(std::string_view text, const std::string& name) {
+  return Reader(name).read(text);
 }
 
 void write_matrix(std::ostream& out, const Matrix& m) {

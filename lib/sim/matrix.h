@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +16,8 @@
 namespace mrc::sim {
 
 inline constexpr std::uint32_t kMaxConnections = 1U << 22;
+inline constexpr std::size_t kMaxMatrixBytes = 1U << 28;  ///< of a file
+inline constexpr std::size_t kMaxMatrixLineBytes = 4096;
 inline constexpr std::uint32_t kNoTrigger = 0;  ///< trigger ids count from 1
 
 struct Connection {
@@ -46,8 +49,9 @@ struct Matrix {
   [[nodiscard]] std::uint64_t total_bytes() const;
 };
 
-/// Reads `.cm` text. Errors name the line: bad words, nodes out of range, wrong counts, unknown triggers.
-Result<Matrix> parse_matrix(std::istream& in, const std::string& name);
+/// Reads `.cm` text of at most kMaxMatrixBytes. Errors, printable, name the line: bad words, nodes out of
+/// range, what stands twice, wrong counts, unknown triggers, lines longer than kMaxMatrixLineBytes.
+Result<Matrix> parse_matrix(std::string_view text, const std::string& name);
 /// Writes what parse_matrix reads.
 void write_matrix(std::ostream& out, const Matrix& matrix);
 

@@ -2,6 +2,7 @@
 #include "sim/network.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/rng.h"
@@ -51,6 +52,14 @@ fabric::ClosSpec clos_of(const Scenario& s) {
   return c;
 }
 
+// At least 1: 0 would mean without a limit.
+template <class T>
+T part_of(T whole, double fraction) {
+  if (whole == 0) return 0;
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<T>::max() / 2);
+  return static_cast<T>(std::clamp(static_cast<double>(whole) * fraction, 1.0, kMost));
+}
+
 // Each link has its plane's and tier's speed, its queue and marks what the plane's ports have.
 void set_speeds(fabric::Topology& t, const NetworkScenario& n) {
   for (fabric::LinkSpec& l : t.links) {
@@ -60,9 +69,7 @@ void set_speeds(fabric::Topology& t, const NetworkScenario& n) {
     const bool core = c == QueueClass::kT1Up || c == QueueClass::kT2Down;
     const double gbps = to_host ? v.link_gbps : core ? v.core_gbps : v.uplink_gbps;
     l.port.rate_bps = static_cast<std::uint64_t>(gbps * 1e9);
-    const auto scale = [&](std::uint32_t& bytes) {
-      bytes = static_cast<std::uint32_t>(static_cast<double>(bytes) * (v.link_gbps / n.link_gbps));
-    };
+    const auto scale = [&](std::uint32_t& bytes) { bytes = part_of(bytes, v.link_gbps / n.link_gbps); };
     for (std::uint32_t* bytes : {&l.port.data_queue_bytes, &l.port.control_queue_bytes, &l.port.ecn.min_bytes,
                                  &l.port.ecn.max_bytes})
       scale(*bytes);
@@ -78,9 +85,7 @@ void slow_down(fabric::Topology& t, const SlowLinksScenario& slow) {
         if (id == (slow.direction == Direction::kDown ? up : fabric::kNil)) continue;
         if (slow.direction == Direction::kUp && id != up) continue;
         fabric::PortConfig& p = t.links[id].port;
-        const auto part = [&](auto v) {
-          return static_cast<decltype(v)>(static_cast<double>(v) * slow.fraction);
-        };
+        const auto part = [&](auto v) { return part_of(v, slow.fraction); };
         p.rate_bps = part(p.rate_bps);
         p.data_queue_bytes = part(p.data_queue_bytes);
         p.ecn.min_bytes = part(p.ecn.min_bytes);
@@ -98,6 +103,10 @@ fabric::UsidPlan usid_plan(const Scenario& s) {
   return plan;
 }
 
+std::uint64_t links_of(const Scenario& s) {
+  return fabric::links_of(clos_of(s));
+}
+
 Result<fabric::Topology> make_topology(const Scenario& s) {
   auto topology = fabric::make_clos(clos_of(s));
   if (!topology) return topology;
@@ -110,7 +119,7 @@ Result<fabric::Topology> make_topology(const Scenario& s) {
 
 Result<std::unique_ptr<fabric::Fabric>> make_fabric(const Scenario& s, fabric::Topology topology,
                                                     std::vector<fabric::ScheduledChange> schedule,
-                                                    std::size_t connections) {
+                                                    std::uint32_t max_packets) {
   fabric::FabricConfig config;
   config.seed = mix64(s.seed ^ 0xFAB71CULL);
   config.forwarding.mode = s.network.forwarding;
@@ -118,13 +127,7 @@ Result<std::unique_ptr<fabric::Fabric>> make_fabric(const Scenario& s, fabric::T
   if (s.network.tiers == 3) config.forwarding.fields[1] = {8, 8};
   config.forwarding.low_half_in_sport = s.paths.order == path::EvOrder::kA;
   config.schedule = std::move(schedule);
-  // Room for every window and the answers to it.
-  std::uint64_t packets = s.network.max_packets;
-  if (packets == 0) {
-    const std::uint64_t window = s.qp.attr.mpr * kPsnsPerMprUnit;
-    packets = std::clamp<std::uint64_t>(connections * window * 2, 1U << 14, 1U << 19);
-  }
-  config.max_packets = static_cast<std::uint32_t>(packets);
+  config.max_packets = max_packets;
   return fabric::Fabric::create(std::move(topology), config);
 }
 

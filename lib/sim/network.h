@@ -18,9 +18,11 @@ namespace mrc::sim {
 Result<fabric::Topology> make_topology(const Scenario& scenario);
 /// The uSID plan of a scenario.
 fabric::UsidPlan usid_plan(const Scenario& scenario);
-/// A fabric with room for the windows of so many connections. Errors: as Fabric::create.
+/// How many links that topology will have.
+std::uint64_t links_of(const Scenario& scenario);
+/// A fabric with room for so many packets. Errors: as Fabric::create.
 Result<std::unique_ptr<fabric::Fabric>> make_fabric(const Scenario& scenario, fabric::Topology topology,
                                                     std::vector<fabric::ScheduledChange> schedule,
-                                                    std::size_t connections);
+                                                    std::uint32_t max_packets);
 
 }  // namespace mrc::sim

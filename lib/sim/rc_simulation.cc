@@ -298,7 +298,8 @@ void RcSimulation::inject(QpId id, bool from_receiver, const RcPacket& packet) {
   if (refused == fabric::DropReason::kNone) return;
   ++counters_.refused;
   if (refused == fabric::DropReason::kNoSlot)
-    violate("the fabric's packet memory is full: raise network.max_packets");
+    violate("the packet memory of the network is full: set network.max_packets to more than " +
+            std::to_string(fabric_->in_flight()));
   free_tokens_.push_back(token);
 }
 

@@ -139,7 +139,9 @@ Result<void> check_cc(const Scenario& s) {
 void fill_queues(Scenario& s) {
   QueueScenario& q = s.queues;
   const double bdp = s.network.link_gbps / 8 * static_cast<double>(s.qp.policy.base_rtt.ns);
-  const auto share = [&](double of) { return static_cast<std::uint64_t>(bdp * of); };
+  const auto share = [&](double of) {
+    return static_cast<std::uint64_t>(std::min(bdp * of, static_cast<double>(kMaxQueueBytes)));
+  };
   // Small and fast networks still hold some packets.
   const std::uint64_t least = std::uint64_t{8} * full_packet_bytes(s);
   if (q.data_bytes == 0) q.data_bytes = std::max(share(q.trim ? 1 : 5), least);

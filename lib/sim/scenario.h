@@ -75,7 +75,7 @@ struct NetworkScenario {
   Duration jitter{};
   WireSizes sizes = WireSizes::kReal;
   fabric::Forwarding forwarding = fabric::Forwarding::kEcmp;
-  std::uint32_t max_packets = 0;  ///< 0: enough for every window and queue of the run
+  std::uint32_t max_packets = 0;  ///< 0: by the windows, within run.memory (run_memory.h)
 };
 
 /// Output queues. Zeros follow from the bandwidth-delay product of one plane, as UET advises for switches.
@@ -194,6 +194,7 @@ struct RunScenario {
   bool cut = false;  ///< until_us ends flows by design
   Duration sample = microseconds(1);
   Duration series = microseconds(10);
+  std::uint64_t memory_bytes = 8ULL << 30;
   bool port_status = true;  ///< hosts tell their peers of ports that go down or up
 };
 
@@ -215,6 +216,7 @@ struct Scenario {
 };
 
 inline constexpr std::size_t kMaxFaults = 4096;
+inline constexpr std::uint64_t kMaxQueueBytes = 1ULL << 31;
 
 /// The defaults that a preset starts from.
 Scenario preset_scenario(Preset preset);

@@ -50,10 +50,11 @@ inline constexpr double kMaxUs = 1e9;
 template <class V>
 void describe(V& v, PlaneScenario& c) {
   v.integer("plane", c.plane, {0, kMaxPlanes - 1}, "which");
-  v.number("link_gbps", c.link_gbps, 0, 3200, "host ports; 0: as network.link_gbps");
-  v.number("uplink_gbps", c.uplink_gbps, 0, 3200,
-           "T0 to T1; 0: as network.uplink_gbps, else as link_gbps here");
-  v.number("core_gbps", c.core_gbps, 0, 3200, "T1 to T2; 0: as uplink_gbps here, else as network.core_gbps");
+  v.number_or_zero("link_gbps", c.link_gbps, config::kLeastGbps, 3200, "host ports; 0: as network.link_gbps");
+  v.number_or_zero("uplink_gbps", c.uplink_gbps, config::kLeastGbps, 3200,
+                   "T0 to T1; 0: as network.uplink_gbps, else as link_gbps here");
+  v.number_or_zero("core_gbps", c.core_gbps, config::kLeastGbps, 3200,
+                   "T1 to T2; 0: as uplink_gbps here, else as network.core_gbps");
 }
 
 template <class V>
@@ -66,21 +67,25 @@ void describe(V& v, NetworkScenario& c) {
   v.integer("parallel", c.parallel, {1, 256}, "cables between a T0 and a T1");
   v.integer("t0_per_pod", c.t0_per_pod, {1, 4096}, "three tiers: T0s of a pod");
   v.integer("t2_per_t1", c.t2_per_t1, {1, 4096}, "three tiers: uplinks of a T1, each to a T2 of its own");
-  v.number("link_gbps", c.link_gbps, 0.001, 3200, "host ports, and all links unless uplink_gbps is set");
-  v.number("uplink_gbps", c.uplink_gbps, 0, 3200, "links between T0 and T1; 0: as link_gbps");
-  v.number("core_gbps", c.core_gbps, 0, 3200, "three tiers: links between T1 and T2; 0: as uplink_gbps");
+  v.number("link_gbps", c.link_gbps, config::kLeastGbps, 3200,
+           "host ports, and all links unless uplink_gbps is set");
+  v.number_or_zero("uplink_gbps", c.uplink_gbps, config::kLeastGbps, 3200,
+                   "links between T0 and T1; 0: as link_gbps");
+  v.number_or_zero("core_gbps", c.core_gbps, config::kLeastGbps, 3200,
+                   "three tiers: links between T1 and T2; 0: as uplink_gbps");
   v.list("plane_speeds", c.plane_speeds, kMaxPlanes,
          "planes with other speeds; their queues and marks in proportion to link_gbps");
   v.micros("delay_us", c.delay, 0, 1e5, "propagation of every link");
   v.micros("jitter_us", c.jitter, 0, 1e5, "uniform extra delay of links between switches; order is kept");
   v.choice("sizes", c.sizes, kWireSizes, "bytes on the wire: real headers, or the UEC simulator's");
   v.choice("forwarding", c.forwarding, kForwardings, "how switches choose among equal links");
-  v.integer("max_packets", c.max_packets, {0, 1U << 26}, "packets inside at one time; 0: by the windows");
+  v.integer("max_packets", c.max_packets, {0, 1U << 26},
+            "packets inside at one time; 0: by the windows, within run.memory");
 }
 
 template <class V>
 void describe(V& v, QueueScenario& c) {
-  constexpr std::uint64_t kMax = 1ULL << 31;
+  constexpr std::uint64_t kMax = kMaxQueueBytes;
   v.bytes("data", c.data_bytes, {0, kMax}, "data queue of a port; 0: 1 plane BDP, without trimming 5");
   v.bytes("last_hop", c.last_hop_bytes, {0, kMax}, "of ports to hosts; 0: 1.5 plane BDP, without trimming 5");
   v.bytes("control", c.control_bytes, {0, kMax}, "control queue of a port; 0: 1 plane BDP");
@@ -211,6 +216,8 @@ void describe(V& v, RunScenario& c) {
          "it is meant to end there with flows open, as a rate is measured; else that is a failure");
   v.micros("sample_us", c.sample, 0, 1e6, "between samples of queue depths; 0: none");
   v.micros("series_us", c.series, 0.1, 1e6, "step of the series of bytes received; doubles in long runs");
+  v.bytes("memory", c.memory_bytes, {1U << 20, 1ULL << 44},
+          "a run that may take more is refused before it is built");
   v.flag("port_status", c.port_status, "hosts tell their peers of ports that go down or up");
 }
 

@@ -231,7 +231,8 @@ void Simulation::inject(QpId from, path::EvIndex ev, std::uint32_t entropy, std:
   if (refused == fabric::DropReason::kNone) return;
   ++counters_.refused;
   if (refused == fabric::DropReason::kNoSlot)
-    violate("the fabric's packet memory is full: raise topology.max_packets");
+    violate("the packet memory of the network is full: set network.max_packets to more than " +
+            std::to_string(fabric_->in_flight()));
   tokens_.release(token);
 }
 

@@ -17,7 +17,8 @@ namespace mrc::sim {
 /// Thread rule: one owner. Connections are numbers into matrix().connections.
 class Workload {
  public:
-  /// Makes the matrix or reads its file. Errors: the file, hosts that do not exist, messages too large.
+  /// Makes the matrix or reads its file. Errors: the file, hosts that do not exist, messages too large, more
+  /// than kMaxConnections, triggers that would never come to an end.
   static Result<Workload> create(const Scenario& scenario);
 
   /// Who is told to send, and when. Set before the first round.
@@ -36,6 +37,10 @@ class Workload {
   /// Connections of this round that have not completed, or not started.
   [[nodiscard]] std::size_t open() const { return open_; }
   [[nodiscard]] const Matrix& matrix() const { return matrix_; }
+  /// Messages that start in a round, at most: a multishot trigger starts its connections again and again.
+  [[nodiscard]] std::uint64_t starts() const { return starts_; }
+  /// Pairs of hosts that have a connection.
+  [[nodiscard]] std::uint64_t pairs() const { return pairs_; }
   /// How long each finished round took.
   [[nodiscard]] const std::vector<Duration>& rounds() const { return rounds_; }
   /// Bytes of all rounds.
@@ -49,11 +54,15 @@ class Workload {
     std::vector<std::uint32_t> starts;  ///< connections
   };
 
+  Result<void> count_starts();
+  void count_pairs();
   void count(std::uint32_t trigger, Time now);
 
   Matrix matrix_;
   std::function<void(std::uint32_t, Time)> start_;
   std::map<std::uint32_t, TriggerState> triggers_;
+  std::uint64_t starts_ = 0;
+  std::uint64_t pairs_ = 0;
   std::vector<Duration> rounds_;
   Time round_start_;
   std::uint32_t wanted_rounds_ = 1;

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "sim/faults.h"
 #include "sim/network.h"
+#include "sim/run_memory.h"
 
 namespace mrc::sim {
 
@@ -39,6 +40,8 @@ Result<std::unique_ptr<World>> World::create(const Scenario& scenario, const Wor
 }
 
 Result<void> World::build(const WorldOptions& options) {
+  const auto packets = packets_within_memory(scenario_, workload_);
+  if (!packets) return packets.error();
   if (auto ok = make_nscc(); !ok) return ok;
   auto topology = make_topology(scenario_);
   if (!topology) return topology.error();
@@ -46,7 +49,7 @@ Result<void> World::build(const WorldOptions& options) {
   if (!evs) return evs.error();
   auto plan = plan_faults(scenario_, *topology, **evs);
   if (!plan) return plan.error();
-  auto network = make_fabric(scenario_, std::move(*topology), plan->schedule, matrix().connections.size());
+  auto network = make_fabric(scenario_, std::move(*topology), plan->schedule, *packets);
   if (!network) return network.error();
   fault_texts_ = std::move(plan->texts);
   if (scenario_.transport == TransportKind::kRc)
@@ -67,8 +70,7 @@ Result<void> World::build(const WorldOptions& options) {
   for (const Connection& c : matrix().connections)
     if (auto ok = make_pair(c.src, c.dst); !ok) return ok;
   workload_.on_start([this](std::uint32_t connection, Time at) { start(connection, at); });
-  if (scenario_.paths.denylist_coverage > 0 && !is_rc()) deny_dead_paths();
-  return {};
+  return scenario_.paths.denylist_coverage > 0 && !is_rc() ? deny_dead_paths() : Result<void>{};
 }
 
 Result<void> World::make_nscc() {
@@ -159,7 +161,7 @@ const cc::Qpcc* World::controller(std::uint32_t src, std::uint32_t dst) const {
 }
 
 // What a controller of the fabric knows before the job starts, as far as it knows it.
-void World::deny_dead_paths() {
+Result<void> World::deny_dead_paths() {
   fabric::Fabric& net = sim_->network();
   std::array<fabric::Outcome, 8> none;
   (void)net.advance(Time{}, none);  // the changes of time 0
@@ -170,15 +172,23 @@ void World::deny_dead_paths() {
   };
   for (QpId id = 0; id < sim_->qps(); ++id) {
     const path::EvTable& evs = sim_->evs_of(id);
+    std::size_t denied = 0;
     for (std::size_t ev = 0; ev < evs.size(); ++ev) {
       const auto index = static_cast<path::EvIndex>(ev);
       const auto path = net.path_of(sim_->host_of(id), evs[ev].port, sim_->view_of(id, index));
       if (!std::any_of(path.begin(), path.end(), dead)) continue;
       if (!rng.chance(scenario_.paths.denylist_coverage)) continue;
       sim_->qp(id).ev_set().set_state(index, path::EvState::kDenied, Time{1});
-      ++denied_evs_;
+      ++denied;
     }
+    if (denied == evs.size())
+      return Error{"paths.denylist_coverage: all " + std::to_string(denied) + " EVs from host " +
+                   std::to_string(sim_->host_of(id)) + " to host " +
+                   std::to_string(sim_->host_of(sim_->peer_of(id))) +
+                   " lead over links dead at the start; leave one at least to send on"};
+    denied_evs_ += denied;
   }
+  return {};
 }
 
 // --- The workload

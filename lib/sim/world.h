@@ -43,7 +43,8 @@ struct Message {
 /// included.
 class World {
  public:
-  /// Reads the matrix file, builds everything. Precondition: resolve_scenario passed.
+  /// Reads the matrix file, builds everything. Precondition: resolve_scenario passed. Errors: the workload's,
+  /// what would take more than run.memory, a fabric or faults that do not fit, no EV left that is not denied.
   static Result<std::unique_ptr<World>> create(const Scenario& scenario, const WorldOptions& options = {});
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -108,7 +109,7 @@ class World {
   Result<QpId> connect_mrc(std::uint32_t src, std::uint32_t dst, cc::Qpcc* qpcc);
   Result<QpId> connect_rc(std::uint32_t src, std::uint32_t dst, std::uint32_t number);
   cc::Qpcc* make_controller(bool sends);
-  void deny_dead_paths();
+  Result<void> deny_dead_paths();
   void start(std::uint32_t connection, Time at);
   void on_received(const Flow& flow);
   void on_complete(const Flow& flow);

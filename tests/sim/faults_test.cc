@@ -40,7 +40,7 @@ class Links {
     auto topology = make_topology(s);
     auto plan = plan_of(s, *topology);
     EXPECT_TRUE(plan) << plan.error().message;
-    fabric_ = std::move(*make_fabric(s, std::move(*topology), plan->schedule, 1));
+    fabric_ = std::move(*make_fabric(s, std::move(*topology), plan->schedule, 1U << 14));
   }
   const Links& at_us(double us) {
     std::array<fabric::Outcome, 4> none;

@@ -6,12 +6,13 @@
 #include <set>
 #include <sstream>
 
+#include "base/printable.h"
+
 namespace mrc::sim {
 namespace {
 
 Result<Matrix> parse(const std::string& text) {
-  std::istringstream in(text);
-  return parse_matrix(in, "m.cm");
+  return parse_matrix(text, "m.cm");
 }
 
 TEST(Matrix, ReadsConnectionsTriggersAndPicoseconds) {
@@ -39,12 +40,41 @@ TEST(Matrix, ErrorsNameTheLineAndTheLimit) {
       {"Nodes x\n", "m.cm:1: Nodes wants one number"},
       {"0->1 start 0 size 1\n", "Nodes comes first"},
       {"", "no line `Nodes N`"},
+      {"Nodes 0\n", "m.cm:1: Nodes wants one number from 1 to 4194304"},
+      {"Nodes 4194305\n", "m.cm:1: Nodes wants one number"},
+      {"Nodes 4\nNodes 2\n", "m.cm:2: Nodes stands here twice"},
+      {"Nodes 4\n0->1 start 0 start 1 size 1\n", "m.cm:2: start stands here twice"},
+      {"Nodes 4\n0->1 size 1 start 0 size 2\n", "m.cm:2: size stands here twice"},
+      {"Nodes 4\ntrigger id 1 id 2 oneshot\n", "m.cm:2: id stands here twice"},
+      {"Nodes 4\ntrigger id 1 oneshot multishot\n", "m.cm:2: multishot stands here twice"},
+      {"Nodes 4\n0->1 start 0 size 1.abc\n", "m.cm:2: size wants a number"},
+      {"Nodes 4\n0->1 start 1. size 1\n", "m.cm:2: start wants a number"},
+      {"Nodes 4\n0->1 start .5 size 1\n", "m.cm:2: start wants a number"},
+      {"Nodes 4\n0->1 start 0 size\n", "m.cm:2: size wants a number"},
   };
   for (const auto& [text, expected] : cases) {
     const auto m = parse(text);
     ASSERT_FALSE(m) << text;
     EXPECT_NE(m.error().message.find(expected), std::string::npos) << m.error().message;
   }
+}
+
+TEST(Matrix, TextOfOthersIsQuotedInPartAndPrintable) {
+  const std::string long_word(3'000'000, 'x');
+  for (const std::string& text :
+       {"Nodes 4\n\x1b[31mHACK 1\n" + std::string(), "Nodes 4\n" + long_word,
+        "Nodes 4\n" + std::string(4000, 'y'), "Nodes 4\n0->1 " + std::string(4000, 'z') + " 1\n",
+        std::string(4000, '9') + "->1 size 1\n", "Nodes 4\n0->1" + std::string(1, '\0') + " start 0 size 1\n",
+        std::string(1'000'000, '\0')}) {
+    const auto m = parse_matrix(text, "\x07.cm");
+    ASSERT_FALSE(m);
+    const std::string& said = m.error().message;
+    EXPECT_LT(said.size(), 250U) << said;
+    EXPECT_EQ(said, printable(said));
+  }
+  EXPECT_EQ(parse("Nodes 4\n" + long_word).error().message,
+            "m.cm:2: a line of 3000000 bytes; the limit is 4096");
+  EXPECT_TRUE(parse("Nodes 4\r\n  0->1\tstart 1500.25 size 1\r\n# " + std::string(4000, '#')));
 }
 
 TEST(Matrix, WhatIsWrittenIsReadBack) {
@@ -54,7 +84,7 @@ TEST(Matrix, WhatIsWrittenIsReadBack) {
         make_mix(8, 50, 0.1, 1 << 20, 512, microseconds(100), rng)}) {
     std::stringstream text;
     write_matrix(text, m);
-    const auto back = parse_matrix(text, "m.cm");
+    const auto back = parse_matrix(text.str(), "m.cm");
     ASSERT_TRUE(back) << back.error().message;
     ASSERT_EQ(back->connections.size(), m.connections.size());
     for (std::size_t i = 0; i < m.connections.size(); ++i) {

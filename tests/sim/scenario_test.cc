@@ -35,6 +35,9 @@ TEST(Scenario, MistakesAreToldWithLineKeyAndLimit) {
        "s.yaml:2: cc.window: 4187 holds no packet of 4188 bytes"},
       {"transport: rc\nfaults: [{kind: loss, place: ev}]\n",
        "s.yaml:2: faults[0].place: the baseline has no EVs"},
+      {"network: {uplink_gbps: 1e-300}\n", "network.uplink_gbps: 1e-300 is below the limit 0.001"},
+      {"network: {plane_speeds: [{plane: 0, link_gbps: 1e-9}]}\n",
+       "link_gbps: 1e-9 is below the limit 0.001"},
       {"preset: htsim-compt\n", "did you mean 'htsim-compat'?"},
   };
   for (const auto& [text, expected] : cases) {
@@ -54,6 +57,29 @@ TEST(Scenario, BaseRttQueuesAndMarksFollowFromTheNetwork) {
   EXPECT_NEAR(static_cast<double>(s->queues.data_bytes), bdp, 1);
   EXPECT_NEAR(static_cast<double>(s->queues.last_hop_bytes), 1.5 * bdp, 1);
   EXPECT_NEAR(static_cast<double>(s->queues.ecn_min_bytes), 0.2 * bdp, 1);
+}
+
+// 0 bytes would be a queue without a limit, 2^32 and more would be few.
+TEST(Scenario, QueuesHaveALimitAtAllSpeeds) {
+  for (const char* text : {"network: {link_gbps: 3200, delay_us: 1e5}\n",
+                           "network: {link_gbps: 0.001, plane_speeds: [{plane: 0, link_gbps: 3200}]}\n",
+                           "network: {link_gbps: 3200, plane_speeds: [{plane: 0, link_gbps: 0.001}]}\n"
+                           "queues: {data: 1, last_hop: 1, control: 1}\n",
+                           "queues: {data: 1, last_hop: 1, control: 1}\n"
+                           "slow_links: {number: 1, tier: 0, direction: both, fraction: 0.001}\n"}) {
+    const auto s = load_scenario_text(text, "s.yaml");
+    ASSERT_TRUE(s) << s.error().message;
+    const auto t = make_topology(*s);
+    ASSERT_TRUE(t) << t.error().message;
+    for (const fabric::LinkSpec& l : t->links) {
+      EXPECT_GT(l.port.rate_bps, 0U) << text;
+      if (l.from.is_host) continue;
+      for (const std::uint32_t bytes : {l.port.data_queue_bytes, l.port.control_queue_bytes}) {
+        EXPECT_GT(bytes, 0U) << text;
+        EXPECT_LE(bytes, kMaxQueueBytes) << text;
+      }
+    }
+  }
 }
 
 TEST(Scenario, SpeedsAreOfATierAndOfAPlane) {
