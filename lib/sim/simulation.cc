@@ -321,16 +321,34 @@ FlowId Simulation::send(QpId qp, std::uint64_t bytes, Time at, bool with_immedia
 void Simulation::start_flow(FlowId id) {
   const QpId qp = flows_[id].qp;
   qps_[qp]->waiting.push_back(id);
-  Node& peer = *qps_[qps_[qp]->peer];
-  if (flows_[id].with_immediate && peer.qp->post_recv({id}) == transport::PostResult::kOk) ++peer.receives;
+  if (flows_[id].with_immediate) {
+    qps_[qps_[qp]->peer]->unposted.push_back(id);
+    if (post_receives(qps_[qp]->peer)) after_events(qps_[qp]->peer);
+  }
   post_waiting(qp);
   after_events(qp);
+}
+
+// Receives wait for room as requests do. Returns whether they have completed already: in ERROR they are
+// flushed.
+bool Simulation::post_receives(QpId id) {
+  Node& node = *qps_[id];
+  const std::size_t before = node.unposted.size();
+  while (!node.unposted.empty() &&
+         node.qp->post_recv({node.unposted.front()}) == transport::PostResult::kOk) {
+    node.unposted.pop_front();
+    ++node.receives;
+  }
+  return node.unposted.size() != before && node.qp->state() == transport::QpState::kError;
 }
 
 void Simulation::post_waiting(QpId id) {
   Node& node = *qps_[id];
   while (!node.waiting.empty()) {
     const Flow& flow = flows_[node.waiting.front()];
+    // An application sends a WriteIMM when its receiver has posted for it (C15): both wait in the same order.
+    const std::deque<FlowId>& unposted = qps_[node.peer]->unposted;
+    if (!unposted.empty() && unposted.front() == flow.id) return;
     transport::WorkRequest wr;
     wr.wr_id = flow.id;
     wr.opcode =
@@ -349,11 +367,14 @@ void Simulation::post_waiting(QpId id) {
 void Simulation::collect_completions(QpId id) {
   Node& node = *qps_[id];
   std::array<transport::Completion, 16> done;
-  for (std::size_t n = done.size(); n == done.size() && violation_.empty();) {
+  // Until there is none: what waits is posted between, and completes at once on a QP in ERROR.
+  for (std::size_t n = 1; n != 0 && violation_.empty();) {
     n = node.qp->poll_completions(done);
+    bool received = false;
     for (std::size_t i = 0; i < n; ++i) {
       if (done[i].opcode != transport::WcOpcode::kRdmaWrite) {
         check_delivered(id, done[i]);
+        received = true;
         continue;
       }
       Flow& flow = flows_[done[i].wr_id];
@@ -371,6 +392,10 @@ void Simulation::collect_completions(QpId id) {
       if (flow_complete_) flow_complete_(flows_[done[i].wr_id]);
     }
     if (n != 0) post_waiting(id);
+    if (!received || node.unposted.empty()) continue;
+    post_receives(id);
+    post_waiting(node.peer);
+    after_events(node.peer);
   }
 }
 

@@ -178,10 +178,11 @@ class Simulation {
     bool in_control = false;
     std::uint64_t condemned_seen = 0;
     Checks checks;
-    std::uint32_t peer_index = 0;   ///< of its peer's host in Host::peers
-    std::deque<FlowId> waiting;     ///< flows that the send queue has no room for
-    std::deque<FlowId> expected;    ///< posted, in the order in which they must complete
-    std::uint32_t receives = 0;     ///< posted and not completed
+    std::uint32_t peer_index = 0;  ///< of its peer's host in Host::peers
+    std::deque<FlowId> waiting;    ///< flows that the send queue has no room for, or that have no receive yet
+    std::deque<FlowId> unposted;   ///< flows to it whose receives its queue has no room for
+    std::deque<FlowId> expected;   ///< posted, in the order in which they must complete
+    std::uint32_t receives = 0;    ///< posted and not completed
     std::deque<FlowId> immediates;  ///< of these WriteIMMs, in the order in which the peer must deliver them
     std::vector<std::uint64_t> sent_by_ev;
     std::vector<std::uint32_t> fault_losses;  ///< by EV, since its last verdict
@@ -239,6 +240,7 @@ class Simulation {
   void placement_done(std::uint32_t index);
   void check_delivered(QpId receiver, const transport::Completion& done);
   void start_flow(FlowId id);
+  bool post_receives(QpId id);
   void post_waiting(QpId id);
   void collect_completions(QpId id);
   void on_time(std::uint32_t target);

@@ -131,7 +131,9 @@ void Simulation::check_again(QpId id, Node& node, const transport::TxDesc& d) {
   if (std::exchange(node.checks.tail_repeats, repeats) != repeats) {  // D14 line 13
     if (sent.unknown_bytes() != 0)
       violate(text_of(id) + "repeats its last packet while others are missing (D14)");
-  } else if (const std::string objection = sent.objection(d.psn, now_); !objection.empty()) {
+    return;  // it was not lost on its EV: nothing was
+  }
+  if (const std::string objection = sent.objection(d.psn, now_); !objection.empty()) {
     violate(text_of(id) + "PSN " + std::to_string(d.psn.value()) + " " + objection);
   }
   if (qp.policy().ev.selector != path::Selector::kMrc || sent[d.psn].ev != d.ev) return;

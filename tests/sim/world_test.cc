@@ -433,5 +433,60 @@ TEST(World, PeersLearnOfADeadPortWhenToldTo) {
   EXPECT_LT(o.faults[0].last_sent_into_ns, 25'000) << to_table(o);
 }
 
+// Settings that end badly for the flows are no fault of the transport: no invariant may say so.
+TEST(World, HardSettingsBreakNoInvariant) {
+  const std::pair<const char*, config::Settings> cases[] = {
+      {"repetitions overtake the first news from far away",
+       {{"preset", "htsim-compat"}, {"network.delay_us", "1e5"}, {"run.until_us", "2e5"}}},
+      {"a trickle between the switches",
+       {{"preset", "htsim-compat"}, {"network.uplink_gbps", "0.001"}, {"run.until_us", "1e5"}}},
+      {"no SACK fits, and flows wait behind one that fails",
+       {{"qp.send_queue", "1"},
+        {"workload.victim_src", "0"},
+        {"workload.victim_dst", "1"},
+        {"queues.control", "100"}}},
+      {"the last packet is repeated on the only EV, which nothing was lost on",
+       {{"qp.mpr", "1"},
+        {"workload.victim_src", "0"},
+        {"workload.victim_dst", "1"},
+        {"queues.control", "1"},
+        {"paths.active", "1"},
+        {"workload.bytes", "100000"}}},
+  };
+  for (const auto& [what, settings] : cases) {
+    const Outcome o = run("", settings);
+    EXPECT_EQ(o.violation, "") << what;
+    EXPECT_FALSE(o.pass()) << what;
+  }
+}
+
+TEST(World, WriteImmsWaitForReceives) {
+  for (const char* receives : {"1", "2", "32768"}) {
+    const Outcome o =
+        run("network: {hosts: 8}\nworkload: {shape: ring_all_reduce, bytes: 100000, with_immediate: true}\n",
+            {{"qp.recv_queue", receives}});
+    EXPECT_TRUE(o.pass()) << receives << to_table(o);
+  }
+}
+
+TEST(World, AMemoryOfPacketsThatIsTooSmallNamesItsKey) {
+  for (const char* transport : {"mrc", "rc"}) {
+    const Outcome o =
+        run("network: {max_packets: 10}\nworkload: {shape: permutation}\n", {{"transport", transport}});
+    EXPECT_NE(o.violation.find("set network.max_packets to more than 10"), std::string::npos) << o.violation;
+  }
+}
+
+TEST(World, OneEvAtLeastIsLeftToSendOn) {
+  const auto s =
+      load_scenario_text("paths: {denylist_coverage: 1}\nfaults: [{kind: down, place: fabric}]\n", "test");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto world = World::create(*s);
+  ASSERT_FALSE(world);
+  EXPECT_NE(world.error().message.find("all 128 EVs from host 0 to host 1 lead over links dead at the start"),
+            std::string::npos)
+      << world.error().message;
+}
+
 }  // namespace
 }  // namespace mrc::sim
