@@ -36,8 +36,15 @@ class ControlQueue {
     return true;
   }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
+  [[nodiscard]] std::size_t size() const { return tail_ - head_; }
   [[nodiscard]] const ControlTrigger& front() const { return ring_[head_ % kCapacity]; }
   void pop() { ++head_; }
+  /// The first becomes the last.
+  void put_off() {
+    const ControlTrigger first = front();
+    pop();
+    static_cast<void>(push(first));
+  }
   void clear() { head_ = tail_; }
 
  private:

@@ -33,10 +33,14 @@ bool Responder::route(std::uint8_t port, std::uint32_t entropy, PortCredits& cre
 
 std::size_t Responder::next_control(Time now, PortCredits& credits, std::span<ControlDesc> out) {
   std::size_t n = 0;
-  while (!queue_.empty() && n < out.size()) {
+  // What waits for its port holds up nobody else.
+  for (std::size_t left = queue_.size(); left > 0 && n < out.size(); --left) {
     const ControlTrigger& trigger = queue_.front();
     ControlDesc& desc = out[n];
-    if (!route(trigger.port, trigger.entropy, credits, desc)) return n;
+    if (!route(trigger.port, trigger.entropy, credits, desc)) {
+      queue_.put_off();
+      continue;
+    }
     ++n;
     if (trigger.kind == ControlTrigger::Kind::kNack) {
       desc.opcode = wire::Opcode::kNack;

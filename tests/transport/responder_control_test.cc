@@ -2,6 +2,8 @@
 // What the responder sends and when: SACK, NACK and Transport ACK (3.5 - 3.7; D5, D14, D16).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "solo.h"
 
 namespace mrc::transport::test {
@@ -182,6 +184,31 @@ TEST(Responder, ControlLeavesOnThePlaneOfItsTrigger) {
 
 // D5. An ACK that waited leaves with the SACK of the same moment, over the plane of the packet that closed
 // the hole; what asked later, and is not answered yet, has no say.
+TEST(Responder, WhatWaitsForABusyPortHoldsUpNobodyElse) {
+  Receiver r;
+  for (int i = 0; i < 6; ++i) r.write(r.only(i), static_cast<std::uint8_t>(i % 3), true);  // a SACK each
+  wire::WriteView asking = r.only(6);
+  asking.bth.a = true;
+  r.write(asking, 3);
+  PortCredits credits;
+  credits.up_mask = 0xF;
+  credits.credits = {0, 100, 100, 100};
+  std::vector<ControlDesc> out(64);
+  out.resize(r.qp.next_control(r.now, credits, out));
+  const auto over = [&](std::uint8_t port, Opcode op) {
+    return std::count_if(out.begin(), out.end(),
+                         [&](const ControlDesc& c) { return c.port == port && c.opcode == op; });
+  };
+  EXPECT_EQ(over(0, Opcode::kSack), 0);
+  EXPECT_EQ(over(1, Opcode::kSack), 2);
+  EXPECT_EQ(over(2, Opcode::kSack), 2);
+  EXPECT_EQ(over(3, Opcode::kAck), 1);
+  EXPECT_TRUE(r.qp.wake().control_ready);
+  out = r.control();  // free again
+  EXPECT_EQ(over(0, Opcode::kSack), 2);
+  EXPECT_FALSE(r.qp.wake().control_ready);
+}
+
 TEST(Responder, AnAckLeavesOnThePlaneOfThePacketThatMadeItDue) {
   Receiver r;
   auto asking = r.only(1), far = r.only(50);
