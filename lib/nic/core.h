@@ -65,6 +65,8 @@ struct WorkerPort {
   bool asks_link = false;
   unsigned tx_owner = 0;  ///< worker that transmits for us when we own no queue
   bool up = true;
+  Time stuck_since =
+      Time::never();          ///< no place for control packets was left then, and nothing has left since
   bool own_turn = false;      ///< others' packets were forwarded last: our own data first
   std::size_t next_from = 0;  ///< whose packets are forwarded first
   std::vector<std::unique_ptr<HandOverRing>>

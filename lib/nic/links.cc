@@ -49,6 +49,7 @@ void poll_links(WorkerCore& w, Time now) {
       w.stats.ports[p].tx_abandoned += staged.size();
       rte_pktmbuf_free_bulk(staged.data(), static_cast<unsigned>(staged.size()));
       port.stage.taken(staged.size());
+      port.stuck_since = Time::never();
     }
     for (const auto& home : w.slots) {
       if (home == nullptr) continue;

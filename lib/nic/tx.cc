@@ -10,9 +10,10 @@
 namespace mrc::nic {
 namespace {
 
-/// Packets a QP may send in its turn while others wait.
-constexpr Duration kBusyForLong = milliseconds(1);  ///< no port takes a packet: then D9's timers are begun
-constexpr std::size_t kQuantum = 8;
+/// A port that takes no packet for as long is as good as down: answers go elsewhere (D5), and when it is none
+/// of the ports that takes any, D9's timers are begun.
+constexpr Duration kBusyForLong = milliseconds(1);
+constexpr std::size_t kQuantum = 8;  ///< packets a QP may send in its turn while others wait
 
 /// Offers what is staged to the port, or to the worker that owns its queue. Returns packets that left.
 std::size_t flush(WorkerCore& w, std::size_t plane) {
@@ -34,6 +35,7 @@ std::size_t flush(WorkerCore& w, std::size_t plane) {
   }
   stats.tx_short_bursts += n < count ? 1 : 0;
   port.stage.taken(n);
+  if (n != 0) port.stuck_since = Time::never();
   return n;
 }
 
@@ -63,11 +65,14 @@ void forward(WorkerCore& w, std::size_t plane) {
   port.own_turn = total != 0;
 }
 
-transport::PortCredits control_credits(const WorkerCore& w) {
+transport::PortCredits control_credits(WorkerCore& w, Time now) {
   transport::PortCredits credits;
   for (std::size_t p = 0; p < w.ports.size(); ++p) {
-    credits.credits[p] = static_cast<std::uint16_t>(w.ports[p].stage.control_room());
-    credits.up_mask |= (w.ports[p].up ? 1U : 0U) << p;
+    WorkerPort& port = w.ports[p];
+    credits.credits[p] = static_cast<std::uint16_t>(port.stage.control_room());
+    if (credits.credits[p] == 0) port.stuck_since = earlier(port.stuck_since, now);
+    const bool stuck = credits.credits[p] == 0 && now - port.stuck_since > kBusyForLong;
+    credits.up_mask |= (port.up && !stuck ? 1U : 0U) << p;
   }
   return credits;
 }
@@ -91,7 +96,7 @@ void fill_control_stash(WorkerCore& w) {
 
 /// SACK, NACK, ACK and probes: QPs that have some in turn, a few packets each while others wait.
 void send_control(WorkerCore& w, Time now) {
-  transport::PortCredits credits = control_credits(w);
+  transport::PortCredits credits = control_credits(w, now);
   if (credits.free_mask() == 0) return;
   fill_control_stash(w);
   std::array<transport::ControlDesc, kBurst>& out = w.control_descs;

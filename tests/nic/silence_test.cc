@@ -224,5 +224,34 @@ TEST(Silence, ManyQpsWithProbesThatCanNotLeaveAllEnd) {
   EXPECT_EQ(ended, qpns.size());
 }
 
+/// Congestion everywhere: every packet that comes is marked, so each Write has a SACK of its own (3.5).
+struct Marked {
+  static std::uint16_t rx(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n) {
+    const std::uint16_t got = rte_eth_rx_burst(port, queue, pkts, n);
+    for (std::uint16_t i = 0; i < got; ++i)
+      *rte_pktmbuf_mtod_offset(pkts[i], std::uint8_t*, 15) |= 0x30;  // IPv6
+    return got;
+  }
+};
+
+// Answers that wait for a port which takes nothing any more leave over others after a millisecond (D5).
+TEST(Silence, AnswersLeaveAPortThatTakesNothing) {
+  Wiring s = short_timers();
+  s.ipv6 = true;
+  s.tx_tap = {nullptr, Stuck::tx};
+  s.rx_tap = {nullptr, Marked::rx};
+  TwoNics net(s);
+  Host& a = net.host[0];
+  const transport::Qp& answers = *net.host[1].w().qp(net.host[1].qpn);
+  Stuck::port = net.port(1, 0);
+  // 75 answers or so for that plane, and 32 find a place on its port.
+  ASSERT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 300 * 1024)), PostStatus::kOk);
+  EXPECT_TRUE(net.run([&] { return answers.wake().control_ready; }, 200));
+  EXPECT_TRUE(net.run([&] { return !answers.wake().control_ready; }, 2'000)) << "they wait for ever";
+  std::vector<Completion> done;
+  EXPECT_TRUE(net.run([&] { return net.drain_cq(a, done) != 0; }, 2'000));
+  Stuck::port = 0xFFFF;
+}
+
 }  // namespace
 }  // namespace mrc::nic
