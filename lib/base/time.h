@@ -59,10 +59,12 @@ constexpr Time later(Time a, Time b) {
   return a < b ? b : a;
 }
 
-/// TSETH timestamp (MRC T6-6, tsr = 0): 16 bits of 128 ns, wraps after 8.39 ms.
+/// TSETH timestamp (MRC T6-6, tsr = 0): 16 bits of 128 ns, wraps after 8.39 ms. Never 0, which says "none"
+/// where it is mirrored: tick 1 lasts twice as long.
 inline constexpr Duration kTick = nanoseconds(128);
 constexpr Tick tick_of(Time t) {
-  return Tick{static_cast<std::uint32_t>((t.ns >> 7) & 0xFFFF)};
+  const auto tick = static_cast<std::uint32_t>((t.ns >> 7) & 0xFFFF);
+  return Tick{tick == 0 ? 1 : tick};
 }
 
 }  // namespace mrc

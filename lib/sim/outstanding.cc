@@ -78,11 +78,12 @@ std::int64_t Outstanding::bytes_over(std::uint8_t port, Time since) const {
 // --- What is lost
 // ----------------------------------------------------------------------------------------------------------
 
-// When the packet left that made the responder speak: by the timestamp that it reflects, at most one tick too
-// late; without one, no later than the SACK.
+// When the packet left that made the responder speak: by the timestamp that it reflects, at most two ticks
+// too late; without one, no later than the SACK.
 Time Outstanding::left(const wire::SackView& sack, Time made) const {
   if (!rules_.timestamps || sack.tx_timestamp == Tick{}) return made;
-  const auto ticks = static_cast<std::uint32_t>(tick_of(made) - sack.tx_timestamp) & Tick::kMask;
+  const Tick now{static_cast<std::uint32_t>((made.ns >> 7) & Tick::kMask)};  // no timestamp: 0 counts
+  const auto ticks = static_cast<std::uint32_t>(now - sack.tx_timestamp) & Tick::kMask;
   return {((made.ns >> 7) - static_cast<std::int64_t>(ticks)) * kTick.ns + kTick.ns - 1};
 }
 

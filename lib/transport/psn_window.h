@@ -52,9 +52,7 @@ class PsnRecord {
     const auto age = static_cast<std::int64_t>((static_cast<std::uint64_t>(now.ns) - then) << 16) >> 16;
     return {now.ns - age};
   }
-  [[nodiscard]] Tick tick() const {
-    return Tick{static_cast<std::uint32_t>(time_tick_ >> (16 + 7)) & 0xFFFF};
-  }
+  [[nodiscard]] Tick tick() const { return tick_of(Time{static_cast<std::int64_t>(time_tick_ >> 16)}); }
   [[nodiscard]] Tick prev_tick() const { return Tick{static_cast<std::uint32_t>(time_tick_ & 0xFFFF)}; }
   [[nodiscard]] path::EvIndex ev() const { return ev_; }
   [[nodiscard]] path::EvIndex prev_ev() const { return prev_ev_; }

@@ -9,7 +9,8 @@ namespace mrc {
 namespace {
 
 TEST(Time, TicksAre128NanosecondsAndWrapAfter8Milliseconds) {
-  EXPECT_EQ(tick_of(Time{127}).value(), 0U);
+  EXPECT_EQ(tick_of(Time{127}).value(), 1U) << "0 would read as no timestamp";
+  EXPECT_EQ(tick_of(Time{128 * 65536}).value(), 1U);
   EXPECT_EQ(tick_of(Time{128}).value(), 1U);
   EXPECT_EQ(tick_of(Time{128 * 65536 + 256}).value(), 2U);
   EXPECT_EQ(tick_of(Time{5000} + kTick * 17) - tick_of(Time{5000}), 17);

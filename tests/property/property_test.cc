@@ -4,6 +4,7 @@
 //   property_test                   the normal test run
 //   property_test --seed=N          one seed, with its trace; exit code 1 when it breaks a rule
 //   property_test --burst=1 --seed=N   the same, one descriptor a call
+//   property_test --shifted --seed=N   the same, numbers and clock moved as the test of I8 moves them
 //   property_test --seeds=N         N seeds instead of the default
 //   MRC_PROPERTY_SEEDS=N            the same from outside, for slow (sanitizer) builds
 #include <gtest/gtest.h>
@@ -68,19 +69,23 @@ TEST(Property, BurstsOf32AndOf1GiveTheSameTrace) {
   }
 }
 
+RunOptions shifted_run(std::uint64_t seed) {
+  return {.number_shift = static_cast<std::int32_t>((seed * 0x3457F) & 0xFFFFFF),
+          .clock_shift = kTick * static_cast<std::int64_t>(seed * 7919 % 65536)};
+}
+
 /// I8: first PSN, MSN, RQMSN, rcvd_bytes and clock moved by a constant, so that wraps fall elsewhere in the
 /// run.
 TEST(Property, ShiftingNumbersAndClockGivesTheSameTrace) {
   for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
     const Scenario s = make_scenario(seed);
     const RunResult plain = run(s);
-    const auto number_shift = static_cast<std::int32_t>((seed * 0x3457F) & 0xFFFFFF);
-    const Duration clock_shift = kTick * static_cast<std::int64_t>(seed * 7919 % 65536);
-    const RunResult shifted = run(s, {.number_shift = number_shift, .clock_shift = clock_shift});
+    const RunOptions options = shifted_run(seed);
+    const RunResult shifted = run(s, options);
     ASSERT_EQ(plain.trace_hash, shifted.trace_hash)
-        << "I8: serial numbers + " << number_shift << ", clock + " << clock_shift.ns
+        << "I8: serial numbers + " << options.number_shift << ", clock + " << options.clock_shift.ns
         << " ns changed the trace; " << shifted.failure << "\n"
-        << describe(s) << replay(seed);
+        << describe(s) << replay(seed) << " [--shifted]";
   }
 }
 
@@ -151,11 +156,14 @@ int main_of_property_test(int argc, char** argv) {
   g_program = argv[0];
   if (const char* seeds = std::getenv("MRC_PROPERTY_SEEDS")) g_seeds = std::strtoull(seeds, nullptr, 10);
   RunOptions options;
+  bool is_shifted = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     const auto number = [&arg] { return std::strtoull(arg.substr(arg.find('=') + 1).data(), nullptr, 10); };
-    if (arg.starts_with("--seed=")) return print_seed(number(), options);
-    if (arg.starts_with("--burst=")) {
+    if (arg.starts_with("--seed=")) return print_seed(number(), is_shifted ? shifted_run(number()) : options);
+    if (arg == "--shifted") {
+      is_shifted = true;
+    } else if (arg.starts_with("--burst=")) {
       options.burst = static_cast<std::uint32_t>(number());
     } else if (arg.starts_with("--seeds=")) {
       g_seeds = number();
