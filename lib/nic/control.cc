@@ -76,7 +76,8 @@ void remove(WorkerCore& w, std::uint32_t slot, Removed& out) {
   if (group != nullptr) group->blocked.erase(slot);
   out.home = std::move(w.slots[slot]);
   leave_peer(w, *out.home, out.peer);
-  static_cast<void>(out.home->qp.modify(transport::QpState::kError, {}, 0, time_of(w)));
+  if (out.home->qp.state() != transport::QpState::kReset)  // it has nothing to flush: a text says so
+    static_cast<void>(out.home->qp.modify(transport::QpState::kError, {}, 0, time_of(w)));
   if (group == nullptr) return;
   if (--group->members != 0) return release_blocked(w, *group);
   const auto at =
@@ -149,18 +150,18 @@ Result<std::uint32_t> Nic::create_qp(unsigned worker, const QpParams& params) {
   if (worker >= core_->workers.size()) return no_worker(*core_, worker);
   if (auto r = check_params(*core_, worker, params); !r) return r.error();
   WorkerCore& w = *core_->workers[worker];
-  if (params.cc != nullptr) {
+  const std::uint32_t slot = free_slot(w);
+  if (slot == 0) {
+    return Error{"QP: all " + std::to_string(w.slots.size() - 1) + " of worker " + std::to_string(worker) +
+                 " are in use; raise max_qps_per_worker (limit " + std::to_string(kMaxQpsPerWorker) + ")"};
+  }
+  if (params.cc != nullptr) {  // last of what may fail: a claim stays as long as the controller
     if (auto r = claim_cc(*core_, worker, params.cc); !r) return r.error();
   }
   const auto cc = params.cc != nullptr
                       ? params.cc
                       : std::make_shared<cc::Qpcc>(cc::FixedWindow(params.fixed_window_bytes));
   const std::uint64_t seed = mix64(core_->config.seed ^ mix64(++core_->qps_created));
-  const std::uint32_t slot = free_slot(w);
-  if (slot == 0) {
-    return Error{"QP: all " + std::to_string(w.slots.size() - 1) + " of worker " + std::to_string(worker) +
-                 " are in use; raise max_qps_per_worker (limit " + std::to_string(kMaxQpsPerWorker) + ")"};
-  }
   const std::uint32_t qpn = make_qpn(worker, slot, ++w.generations[slot]);
   auto home = std::make_unique<QpHome>(qpn, params, cc, seed);
   std::list<CcGroup> group;

@@ -113,5 +113,20 @@ TEST_F(Sharing, OneControllerLivesOnOneWorker) {
   EXPECT_NE(other.error().message.find("worker 0"), std::string::npos) << other.error().message;
 }
 
+TEST_F(Sharing, AQpThatIsRefusedClaimsNoController) {
+  Wiring s;
+  s.workers = 2;
+  s.nic.max_qps_per_worker = 1;
+  TwoNics net(s);  // its QP is on worker 1
+  QpParams params;
+  params.evs = net.evs();
+  params.cc = std::make_shared<cc::Qpcc>(cc::FixedWindow(1 << 20));
+  const auto full = net.host[0].nic->create_qp(1, params);
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("are in use"), std::string::npos) << full.error().message;
+  const auto other = net.host[0].nic->create_qp(0, params);
+  EXPECT_TRUE(other) << other.error().message;
+}
+
 }  // namespace
 }  // namespace mrc::nic
