@@ -238,9 +238,22 @@ TEST(Pressure, AResponderNarrowsItsPeersWindows) {
   TwoNics net(s);
   Nic& nic = *net.host[1].nic;
   const std::uint32_t qpn = net.host[1].qpn;
+  // How many packets the peer sends while nobody answers, of a message that has 1000.
+  const auto sent_unanswered = [&] {
+    Host& a = net.host[0];
+    EXPECT_EQ(TwoNics::post(a, TwoNics::write(a, net.host[1], 1, 0, 1'000 * 1024)), PostStatus::kOk);
+    for (int i = 0; i < 200; ++i) a.w().poll_at(net.now);
+    const transport::Qp& qp = *a.w().qp(a.qpn);
+    const std::int32_t sent = qp.max_psn_sent() - qp.unack_psn();
+    std::vector<Completion> done;
+    EXPECT_TRUE(net.run([&] { return net.drain_cq(a, done) != 0; }));
+    return sent;
+  };
+  EXPECT_EQ(sent_unanswered(), 1'000);
   ASSERT_TRUE(nic.set_mpr_dest(qpn, 1));
   ASSERT_TRUE(nic.set_receive_occupancy(qpn, 75));
   EXPECT_TRUE(complete_all(net, net.host[0], net.host[1], 8, 100'000));
+  EXPECT_EQ(sent_unanswered(), 128);
   EXPECT_EQ(net.host[1].w().qp(qpn)->mpr_dest(), 1);
   EXPECT_EQ(net.host[1].w().qp(qpn)->receive_penalty(), 127);
   ASSERT_TRUE(nic.set_receive_occupancy(qpn, 0));
