@@ -266,8 +266,8 @@ void add_account(const Snapshot& before, const Snapshot& after, report::PhaseRes
     const nic::WorkerStats& b = after.workers[w];
     for (std::size_t p = 0; p < kMaxPlanes; ++p) in += delta(b.ports[p].rx_pkts, a.ports[p].rx_pkts);
     in += delta(b.handed_in, a.handed_in);
-    out += delta(b.handed_out, a.handed_out) + delta(b.handed_out_dropped, a.handed_out_dropped) +
-           delta(b.delivered, a.delivered) + delta(b.neighbour, a.neighbour) + delta(b.endpoint, a.endpoint);
+    out += delta(b.handed_out, a.handed_out) + delta(b.delivered, a.delivered) +
+           delta(b.neighbour, a.neighbour) + delta(b.endpoint, a.endpoint);
   }
   r.conserved = in == out + dropped;
   r.conservation = fmt::format("{} received = {} used + {} dropped", in, out, dropped);

@@ -43,8 +43,8 @@ struct PlanePort {
   MacAddress mac;
   /// Our address on this plane: one, or one a worker (then hardware may steer by destination address).
   std::vector<IpAddress> ips;
-  /// 802.1Q and 802.1ad tags of what QPs send here, outermost first. Answers to requests and to neighbours
-  /// keep the tags of the question; what is received may have any.
+  /// 802.1Q and 802.1ad tags of what leaves here, outermost first. Answers to neighbours alone keep the tags
+  /// of the question; what is received may have any.
   std::array<wire::VlanConfig, 2> vlans{};
   std::uint8_t vlan_tags = 0;  ///< 0..2
   /// By RX queue, where it takes its mbufs from: an empty pool looks like an empty queue, and is none (D13).

@@ -52,7 +52,7 @@ inline constexpr std::array<const char*, kStages> kStageNames = {"posts",  "rx_b
                                                                  "encode", "tx_burst"};
 
 /// Where the packets of one worker went. Conservation: sum of rx_pkts of the ports + handed_in ==
-/// handed_out + handed_out_dropped + delivered + neighbour + endpoint + sum of drops.
+/// handed_out + delivered + neighbour + endpoint + sum of drops.
 struct WorkerStats {
   std::uint64_t polls = 0;
   std::uint64_t polls_idle = 0;
@@ -64,12 +64,11 @@ struct WorkerStats {
   std::uint64_t port_reports = 0;  ///< Port Status Updates sent, repeats included (D19)
   std::uint64_t handed_out = 0;
   std::uint64_t handed_in = 0;
-  std::uint64_t handed_out_dropped = 0;  ///< the home worker's ring was full
-  std::uint64_t linearized = 0;          ///< received in several segments
-  std::uint64_t control_dropped = 0;     ///< control packets without an mbuf, a place or an address
-  std::uint64_t control_starved = 0;     ///< iterations without a free control mbuf: the QPs kept theirs
-  std::uint64_t payload_starved = 0;     ///< iterations without a free payload mbuf
-  std::uint64_t capture_lost = 0;        ///< frames the capture ring had no room for
+  std::uint64_t linearized = 0;       ///< received in several segments
+  std::uint64_t control_dropped = 0;  ///< control packets without an mbuf, a place or an address
+  std::uint64_t control_starved = 0;  ///< iterations without a free control mbuf: the QPs kept theirs
+  std::uint64_t payload_starved = 0;  ///< iterations without a free payload mbuf
+  std::uint64_t capture_lost = 0;     ///< frames the capture ring had no room for
   std::array<std::uint64_t, kStages> stage_ticks{};  ///< TSC ticks by Stage; all 0 without stage_timing
   std::uint64_t stage_preemptions = 0;               ///< stages left out because they took over 100 us
   wire::DropCounters drops;  ///< by reason; sum of all but kNone takes part in conservation
