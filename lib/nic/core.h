@@ -271,6 +271,9 @@ const path::EvEntry* next_ev(PeerLink& link, std::uint8_t plane);
 /// yet.
 wire::DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
                                   const wire::FrameView& f, const wire::EndpointRequestView& request);
+/// The answer of a peer to what it was told. One that is not noted comes again, for we ask again.
+wire::DropReason note_port_answer(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                                  const wire::FrameView& f, std::uint16_t request_id);
 NewPeer make_peer(const PeerIps& ips, std::size_t planes);
 /// A QP knows its peer: its worker tells that peer of our ports from now on, and the QP what the peer told.
 void meet_peer(WorkerCore& w, QpHome& home, NewPeer& peer);

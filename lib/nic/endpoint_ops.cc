@@ -57,8 +57,8 @@ DropReason take_response(WorkerCore& w, std::size_t plane, std::span<const std::
   if (response.op == wire::EndpointOp::kEvProbe) return take_ev_answer(w, plane, frame, f, response, now);
   if (response.op != wire::EndpointOp::kPortStatusUpdate)
     return DropReason::kUnknownQp;  // we asked nothing else
-  w.nic.answered[response.request_id % NicCore::kAnswers].store(0x10000U | response.request_id,
-                                                                std::memory_order_relaxed);
+  const DropReason noted = note_port_answer(w, plane, frame, f, response.request_id);
+  if (noted != DropReason::kNone) return noted;
   ++w.stats.endpoint;
   return DropReason::kNone;
 }

@@ -52,6 +52,14 @@ void send_report(WorkerCore& w, PeerLink& link, Time now) {
   ++w.stats.port_reports;
 }
 
+/// Under the lock of the peers. Null: a stranger.
+PeerEntry* sender_of(NicCore& nic, std::size_t plane, std::span<const std::uint8_t> frame,
+                     const wire::FrameView& f) {
+  const auto at = std::find_if(nic.peers.begin(), nic.peers.end(),
+                               [&](const PeerEntry& p) { return is_from(p.ips[plane], frame, f); });
+  return at == nic.peers.end() ? nullptr : &*at;
+}
+
 /// Routed by segments: the only ones that reach a peer everywhere.
 bool speaks_better(const QpHome& home, const QpHome* than) {
   return than == nullptr || (path::is_srv6(home.evs->format()) && !path::is_srv6(than->evs->format()));
@@ -85,14 +93,21 @@ const path::EvEntry* next_ev(PeerLink& link, std::uint8_t plane) {
   return nullptr;
 }
 
+DropReason note_port_answer(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
+                            const wire::FrameView& f, std::uint16_t request_id) {
+  const std::unique_lock lock(w.nic.peers_entry, std::try_to_lock);
+  if (!lock.owns_lock()) return DropReason::kControlShare;
+  if (sender_of(w.nic, plane, frame, f) == nullptr) return DropReason::kUnknownQp;
+  w.nic.answered[request_id % NicCore::kAnswers].store(0x10000U | request_id, std::memory_order_relaxed);
+  return DropReason::kNone;
+}
+
 DropReason note_port_status(WorkerCore& w, std::size_t plane, std::span<const std::uint8_t> frame,
                             const wire::FrameView& f, const wire::EndpointRequestView& request) {
   const std::unique_lock lock(w.nic.peers_entry, std::try_to_lock);
   if (!lock.owns_lock()) return DropReason::kControlShare;
-  auto& peers = w.nic.peers;
-  const auto peer = std::find_if(peers.begin(), peers.end(),
-                                 [&](const PeerEntry& p) { return is_from(p.ips[plane], frame, f); });
-  if (peer == peers.end()) return DropReason::kUnknownQp;
+  PeerEntry* const peer = sender_of(w.nic, plane, frame, f);
+  if (peer == nullptr) return DropReason::kUnknownQp;
   if (peer->ports.on_request(request, w.now)) w.nic.peers_version.fetch_add(1, std::memory_order_release);
   return DropReason::kNone;
 }
