@@ -36,7 +36,7 @@ const char* words(transport::WcStatus s) {
     case WcStatus::kRemAccessErr:
       return "the peer refuses the memory access (NAK 0x62)";
     case WcStatus::kRemOpErr:
-      return "the peer failed to carry it out (NAK 0x63)";
+      return "the peer failed to carry it out (NAK 0x63), or gave up altogether (NACK UNEXP_EVENT)";
     case WcStatus::kRetryExcErr:
       return "the retry budget is exhausted: nothing was acknowledged for the time that timeout, linear_cnt "
              "and exp_cnt "

@@ -110,6 +110,7 @@ void add_claims_command(CLI::App& app, ExitCode& exit_code) {
   auto o = std::make_shared<ClaimsOptions>();
   command->add_option("--dir", o->dir, "Where the scenarios are")->capture_default_str();
   command->add_option("--seeds", o->seeds, "Runs of each, with and without the feature")
+      ->check(CLI::Range(0U, kMaxSeeds))
       ->capture_default_str();
   command->add_option("--first", o->first, "First seed")->capture_default_str();
   command->add_option("--only", o->only, "Claims whose name contains this; more than once: any of these");

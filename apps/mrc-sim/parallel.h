@@ -8,6 +8,7 @@
 namespace mrc::simapp {
 
 inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr unsigned kMaxSeeds = 100'000;  ///< of one claim, row or point
 
 /// Calls work(i) for each i < jobs, each once, from `threads` threads (0: one a core), at most as many as
 /// there are jobs and kMaxThreads, fewer when the machine gives no more. Returns when all are done. `work`

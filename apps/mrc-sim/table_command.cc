@@ -101,6 +101,7 @@ void add_table_command(CLI::App& app, ExitCode& exit_code) {
   command
       ->add_option("--seeds", o->seeds,
                    fmt::format("Matrices a row; medians are judged from {} on", sim::kJudgedMatrices))
+      ->check(CLI::Range(0U, kMaxSeeds))
       ->capture_default_str();
   command->add_option("--first", o->first, "First seed")->capture_default_str();
   command->add_flag("--large", o->large, "Also the 1024-host rows");
