@@ -100,7 +100,12 @@ bool RcSimulation::conserves() const {
 }
 
 std::string RcSimulation::check_at_rest() const {
-  if (open_flows_ != 0) return std::to_string(open_flows_) + " flows never ended: the run is stuck";
+  const auto stuck = std::count_if(flows_.begin(), flows_.end(), [&](const Flow& f) {
+    const Connection& c = qps_[f.qp];
+    const bool waits = !fabric_->host_port_up(c.src, c.plane);  // it can do nothing else
+    return open_flows_ != 0 && f.completed.is_never() && !waits;
+  });
+  if (stuck != 0) return std::to_string(stuck) + " flows never ended: the run is stuck";
   if (fabric_->in_flight() != 0) return "packets are left inside at rest";
   return conserves() ? "" : "packets sent are not received + dropped + in flight";
 }

@@ -29,6 +29,28 @@ SimOptions sim_options(const Scenario& s, const WorldOptions& options) {
   return sim;
 }
 
+// No packet is inside for longer: every queue full at the lowest speed, every delay at its most.
+Duration longest_stay(const Scenario& s) {
+  const NetworkScenario& n = s.network;
+  double gbps = n.link_gbps;
+  for (std::uint32_t plane = 0; plane < n.planes; ++plane) {
+    const PlaneSpeeds v = speeds_of(n, plane);
+    gbps = std::min({gbps, v.link_gbps, v.uplink_gbps, n.tiers == 3 ? v.core_gbps : gbps});
+  }
+  double slowest = 1;
+  Duration more{};
+  for (const FaultScenario& f : s.faults) {
+    if (f.kind == FaultKind::kSlow) slowest = std::min(slowest, f.fraction);
+    if (f.kind == FaultKind::kDelay || f.kind == FaultKind::kReorder) more = std::max(more, f.delay);
+  }
+  if (s.slow_links.number != 0) slowest *= s.slow_links.fraction;
+  const double bytes =
+      static_cast<double>(s.queues.data_bytes + s.queues.last_hop_bytes + s.queues.control_bytes) + kMaxPmtu;
+  const double ns = bytes * 8 / (gbps * slowest) + static_cast<double>((n.delay + n.jitter + more).ns);
+  constexpr double kMost = 1e18;  // longer than any run
+  return nanoseconds(static_cast<std::int64_t>(std::min(ns * (n.tiers == 3 ? 6 : 4), kMost)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<World>> World::create(const Scenario& scenario, const WorldOptions& options) {
@@ -247,7 +269,8 @@ RunEnd World::run() {
   RunEnd end = is_rc() ? rc_->run(until) : sim_->run(until);
   Time last{};
   for (const Message& m : messages_) last = later(last, m.completed.is_never() ? end.at : m.completed);
-  if (end.violation.empty() && (end.quiet || (done() && end.at - last >= kSettle))) {
+  if (end.violation.empty() &&
+      (end.quiet || (done() && end.at - last >= std::max(kSettle, longest_stay(scenario_))))) {
     end.violation = is_rc() ? rc_->check_at_rest() : sim_->check_at_rest(end.quiet);
     if (!end.violation.empty())
       end.violation += " (seed " + std::to_string(scenario_.seed) + ", " + std::to_string(end.at.ns) + " ns)";

@@ -50,7 +50,8 @@ class World {
   World& operator=(const World&) = delete;
 
   /// To the end of the workload, run.until_us or a violation. What must hold at rest is checked then: also
-  /// while probes of dead paths go on for ever, once the workload has been over for kSettle.
+  /// while probes of dead paths go on for ever, once the workload has been over for kSettle and for
+  /// longer than a packet can be inside.
   RunEnd run();
   /// Whether every message of every round has ended.
   [[nodiscard]] bool done() const { return workload_.done(); }

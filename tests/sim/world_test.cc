@@ -458,6 +458,37 @@ TEST(World, HardSettingsBreakNoInvariant) {
     EXPECT_EQ(o.violation, "") << what;
     EXPECT_FALSE(o.pass()) << what;
   }
+  for (const char* transport : {"mrc", "rc"}) {
+    const Outcome o = run("faults: [{kind: down, place: fabric}]\nworkload: {with_immediate: true}\n",
+                          {{"transport", transport}});
+    EXPECT_EQ(o.violation, "") << "no host has a port to send on";
+    EXPECT_FALSE(o.pass());
+  }
+}
+
+// What was repeated in vain is on its way for longer than answers to anything are awaited.
+TEST(World, RestIsNotJudgedBeforeEveryPacketCanHaveEnded) {
+  const config::Settings cases[] = {
+      {{"network.hosts", "8"},
+       {"network.t1", "2"},
+       {"workload.bytes", "100000"},
+       {"workload.qps", "9"},
+       {"workload.shuffle", "true"},
+       {"faults", "[{kind: reorder, place: uplink, delay_us: 1e6}]"}},
+      {{"preset", "htsim-compat"},
+       {"network.planes", "2"},
+       {"network.hosts", "8"},
+       {"workload.bytes", "1000000"},
+       {"network.plane_speeds", "[{plane: 0, link_gbps: 0.01}]"},
+       {"network.sizes", "real"},
+       {"cc.send_test", "uet"},
+       {"detect.sack_first", "true"}},
+  };
+  for (const config::Settings& settings : cases) {
+    const Outcome o = run("run: {until_us: 20000}\n", settings);
+    EXPECT_TRUE(o.pass()) << to_table(o);
+    EXPECT_FALSE(o.quiet) << "something is on its way";
+  }
 }
 
 TEST(World, WriteImmsWaitForReceives) {
