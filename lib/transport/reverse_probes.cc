@@ -23,7 +23,8 @@ void ReverseProbes::reset() {
   armed_ = !ctx_.policy.reverse_probes;
   ready_ = asked_ = ever_answered_ = false;
   heard_ = ctx_.policy.reverse_probe_writes;  // the first Write asks for the first probe
-  due_ = Time::never();
+  due_ = follow_up_at_ = Time::never();
+  follow_ups_left_ = 0;
   last_ = gap_end_ = Time{};
   silent_run_ = 0;
   rtt_ = RttTracker(ctx_.policy.base_rtt, ctx_.policy.learn_base_rtt);
@@ -46,6 +47,11 @@ Duration ReverseProbes::pace() const {
 }
 
 void ReverseProbes::on_timer(Time now) {
+  if (follow_up_at_ <= now) {
+    follow_up_at_ = Time::never();
+    --follow_ups_left_;
+    if (!armed_) arm(now);
+  }
   if (due_ > now) return;
   due_ = Time::never();
   ready_ = ctx_.can_receive();
@@ -125,6 +131,9 @@ std::size_t ReverseProbes::next(Time now, PortCredits& credits, std::span<Contro
   const std::uint16_t id = next_id_++;
   probes_[id % kRemembered] = {now, choice.ev, id, true};
   planes_[port].overdue_at = now + rtt_.srtt() + rtt_.reo(now);
+  // The peer's probes come at growing distances, and only some of them arrive: waiting for the next one would
+  // take as long to find one EV that works as its ACK timer.
+  follow_up_at_ = asked_ && follow_ups_left_ != 0 ? planes_[port].overdue_at : Time::never();
   ControlDesc& desc = out[0];
   desc.opcode = wire::Opcode::kEndpointRequest;
   desc.ev = choice.ev;
@@ -150,6 +159,7 @@ void ReverseProbes::on_answer(std::uint16_t id, Time now) {
   Plane& plane = planes_[port];
   plane.unanswered = 0;
   plane.overdue_at = Time::never();
+  if (port == last_plane_) follow_up_at_ = Time::never();
   note_data(port);
   plane.proof = later(plane.proof, probe.sent);
   silent_run_ = 0;
@@ -164,6 +174,7 @@ void ReverseProbes::on_poll_gap(Time now, Duration gap) {
   gap_end_ = now;
   for (Plane& plane : planes_)
     if (!plane.overdue_at.is_never()) plane.overdue_at = plane.overdue_at + gap;
+  if (!follow_up_at_.is_never()) follow_up_at_ = follow_up_at_ + gap;
 }
 
 }  // namespace mrc::transport

@@ -14,8 +14,9 @@ namespace mrc::transport {
 
 /// While Writes or Reliability Probes arrive, one probe a base RTT, on the reverse EV of one plane after the
 /// other; planes on which our own data is known to arrive need none. Two on one plane without an answer: the
-/// next EV of that plane serves. The host carries the requests to its peer's endpoint (dqp 2) and brings the
-/// responses back. Thread rule: as Qp. Nothing happens unless QpPolicy::reverse_probes is set.
+/// next EV of that plane serves. What a Reliability Probe asked for is followed up until an answer comes. The
+/// host carries the requests to its peer's endpoint (dqp 2) and brings the responses back. Thread rule: as
+/// Qp. Nothing happens unless QpPolicy::reverse_probes is set.
 class ReverseProbes {
  public:
   explicit ReverseProbes(QpContext& context);
@@ -34,10 +35,11 @@ class ReverseProbes {
   void asked(Time now) {
     if (!ctx_.can_receive()) return;
     asked_ = true;
+    follow_ups_left_ = kFollowUps;
     if (!armed_) arm(now);
   }
   [[nodiscard]] bool ready() const { return ready_; }
-  [[nodiscard]] Time deadline() const { return due_; }
+  [[nodiscard]] Time deadline() const { return earlier(due_, follow_up_at_); }
   void on_timer(Time now);
   /// At most one Endpoint Request; its id is of this QP, the host may put its own on the wire.
   std::size_t next(Time now, PortCredits& credits, std::span<ControlDesc> out);
@@ -47,6 +49,7 @@ class ReverseProbes {
 
  private:
   static constexpr unsigned kUnanswered = 2;      // D19
+  static constexpr unsigned kFollowUps = 7;       // D19: four EVs of a plane for one Reliability Probe
   static constexpr std::size_t kRemembered = 16;  // an answer may come late
   struct Probe {
     Time sent;
@@ -74,6 +77,8 @@ class ReverseProbes {
   bool ready_ = false;
   bool asked_ = false;  ///< by a Reliability Probe, and no eight Writes came since
   std::uint32_t heard_ = 0;
+  unsigned follow_ups_left_ = 0;       ///< of what a Reliability Probe asked for
+  Time follow_up_at_ = Time::never();  ///< the answer to it is overdue then
   Time due_ = Time::never();
   Time last_;  ///< the newest probe, or when none was needed
   std::uint8_t last_plane_ = 0;

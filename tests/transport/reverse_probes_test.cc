@@ -143,6 +143,34 @@ TEST(ReverseProbes, WhatThePeerAsksKeepsThemGoing) {
   EXPECT_LE(l.probes.size(), before + 102) << "nobody asks any more";
 }
 
+// A question that arrived is worth more than one probe: the next one may be long in coming.
+TEST(ReverseProbes, OneQuestionIsEnoughToFindAnEvThatWorks) {
+  Listener l(probing(4, 1));
+  l.run(microseconds(200));
+  l.run(microseconds(50), Duration{});
+  for (path::EvIndex ev = 0; ev < 4; ++ev) l.dead.insert(ev);
+  const path::EvIndex was = l.reverse(0);
+  l.dead.erase(static_cast<path::EvIndex>((was + 3) % 4));  // the last one that is tried
+  const std::size_t before = l.probes.size();
+  l.r.qp.on_probe({}, l.r.meta(0));
+  l.run(kBase * 20, Duration{});
+  EXPECT_EQ(l.reverse(0), (was + 3) % 4);
+  EXPECT_EQ(l.probes.size(), before + 7) << "two on each dead one, and one that is answered";
+  EXPECT_TRUE(l.r.qp.wake().deadline.is_never());
+}
+
+TEST(ReverseProbes, OneQuestionDrawsEightProbesAtMost) {
+  Listener l(probing(16, 1));
+  l.run(microseconds(200));
+  l.mute = true;
+  l.run(microseconds(50), Duration{});
+  const std::size_t before = l.probes.size();
+  l.r.qp.on_probe({}, l.r.meta(0));
+  l.run(milliseconds(50), Duration{});
+  EXPECT_LE(l.probes.size(), before + 8);
+  EXPECT_TRUE(l.r.qp.wake().deadline.is_never());
+}
+
 TEST(ReverseProbes, QuestionsDoNotMakeThemMoreThanOneABaseRtt) {
   Listener l(probing());
   l.asked = microseconds(1);
