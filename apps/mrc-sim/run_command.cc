@@ -127,6 +127,8 @@ ExitCode run(const RunOptions& o) {
   for (const auto& [key, value] : settings)
     if (key != "seed") outcome.settings.emplace_back(key, value);
   std::cout << sim::to_table(outcome) << std::flush;
+  if (!o.trace.empty() && !trace.flush())
+    return usage(fmt::format("--trace '{}': cannot be written: is the disk full?", o.trace));
   if (!o.json.empty()) {
     if (auto ok = report::write_file_atomically(o.json, sim::to_json(outcome, true, !o.no_series)); !ok)
       return usage(ok.error().message);

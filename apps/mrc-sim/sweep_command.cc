@@ -146,21 +146,26 @@ Result<std::vector<std::string>> split_values(std::string_view text) {
 }
 
 Result<std::vector<config::Settings>> expand_grid(const std::vector<std::string>& axes) {
-  std::vector<config::Settings> points(1);
+  std::vector<std::vector<std::string>> values;
+  std::size_t product = 1;  // known before any point is made
   for (const std::string& axis : axes) {
     const auto at = axis.find('=');
     if (at == std::string::npos || at == 0 || at + 1 == axis.size())
       return Error{fmt::format("--grid '{}': it takes key=value,value,...", printable_excerpt(axis))};
-    const auto values = split_values(std::string_view(axis).substr(at + 1));
-    if (!values)
-      return Error{fmt::format("--grid '{}': {}", printable_excerpt(axis), values.error().message)};
-    if (points.size() > kMaxRuns / values->size())
+    auto split = split_values(std::string_view(axis).substr(at + 1));
+    if (!split) return Error{fmt::format("--grid '{}': {}", printable_excerpt(axis), split.error().message)};
+    if (product > kMaxRuns / split->size())
       return Error{fmt::format("--grid: more than {} points", kMaxRuns)};
+    product *= split->size();
+    values.push_back(std::move(*split));
+  }
+  std::vector<config::Settings> points(1);
+  for (std::size_t a = 0; a < axes.size(); ++a) {
     std::vector<config::Settings> more;
     for (const config::Settings& point : points) {
-      for (const std::string& value : *values) {
+      for (const std::string& value : values[a]) {
         more.push_back(point);
-        more.back().emplace_back(axis.substr(0, at), value);
+        more.back().emplace_back(axes[a].substr(0, axes[a].find('=')), value);
       }
     }
     points = std::move(more);

@@ -47,6 +47,9 @@ def main():
         assert run([PROGRAM, 'sweep', '--collect', files[0], files[0]], there)[0] == 2
         assert run([PROGRAM, 'sweep', 's.yaml', '--collect', files[0]], there)[0] == 2
         assert run([PROGRAM, 'sweep'], there)[0] == 2
+        # A trace that is not all there is no result.
+        full = run([PROGRAM, 'run', '-q', 's.yaml', '--trace', '/dev/full'], there)
+        assert full[0] == 2 and 'disk full' in full[2], full
     print('12 runs: the same table, the same JSON')
 
 

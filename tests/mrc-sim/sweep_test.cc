@@ -41,6 +41,11 @@ TEST(Grid, MistakesAreNamed) {
   }
 }
 
+TEST(Grid, TooManyPointsAreCountedNotMade) {
+  std::vector<std::string> axes(40, "seed=1,2,3,4,5,6,7,8,9,10");
+  EXPECT_EQ(expand_grid(axes).error().message, "--grid: more than 1000000 points");
+}
+
 TEST(Grid, AMistakeIsQuotedInPart) {
   const auto points = expand_grid({"a=" + std::string(200000, '[')});
   ASSERT_FALSE(points);
