@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "base/shell_quoted.h"
+#include "base/program_name.h"
 #include "report/capture_reader.h"
 #include "report/packet_fields.h"
 #include "report/say.h"
@@ -301,7 +301,7 @@ int run(const Options& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string program = argc > 0 && argv[0][0] != '\0' ? mrc::shell_quoted(argv[0]) : "mrc-decode";
+  const std::string& program = mrc::program_name();
   const auto first_command = [&program] {
     mrc::report::say(stderr, fmt::runtime(kFirstCommand), program);
     return kUsageOrFile;

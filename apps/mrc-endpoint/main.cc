@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "base/program_name.h"
 #include "demo.h"
 #include "options.h"
 #include "program.h"
-#include "program_name.h"
 #include "report/atomic_file.h"
 #include "report/say.h"
 
@@ -33,7 +33,6 @@ ExitCode run(const std::vector<std::string>& args) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  set_program_name(argc > 0 ? argv[0] : nullptr);
   const ExitCode code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (mrc::report::delivered(stdout)) return static_cast<int>(code);
   mrc::report::say(

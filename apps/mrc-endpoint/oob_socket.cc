@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/net.h"
-#include "program_name.h"
+#include "base/program_name.h"
 
 namespace mrc::endpoint {
 namespace {

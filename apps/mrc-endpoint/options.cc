@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/program_name.h"
 #include "config/endpoint_schema.h"
 #include "config/yaml_tree.h"
 #include "ignored_settings.h"
-#include "program_name.h"
 #include "socket_directory.h"
 
 namespace mrc::endpoint {

@@ -10,7 +10,9 @@
 
 #include "parallel.h"
 #include "report/atomic_file.h"
+#include "run_command.h"
 #include "sim/claims_page.h"
+#include "sim/scenario.h"
 
 namespace mrc::simapp {
 namespace {
@@ -66,13 +68,29 @@ sim::MeasuredClaims chosen(const ClaimsOptions& o) {
   return m;
 }
 
+ExitCode usage(const std::string& message) {
+  fmt::print(stderr, "mrc-sim claims: {}\n", message);
+  return ExitCode::kUsage;
+}
+
+/// Every scenario is there and loads: told once, before anything runs.
+Result<void> check_scenarios(const ClaimsOptions& o, const sim::MeasuredClaims& m) {
+  std::vector<std::string> files;
+  for (const auto& [claim, r] : m.claims) files.push_back(claim.file);
+  for (const auto& [curve, r] : m.curves) files.push_back(curve.file);
+  for (const std::string& file : files)
+    if (auto scenario = sim::load_scenario_file(o.dir + "/" + file); !scenario)
+      return Error{fmt::format("{}; --dir DIRECTORY names config/sim of softmrc's source (now: {})",
+                               scenario.error().message, o.dir)};
+  return {};
+}
+
 ExitCode run(const ClaimsOptions& o) {
   sim::MeasuredClaims m = chosen(o);
-  if ((m.claims.empty() && m.curves.empty()) || o.seeds == 0) {
-    fmt::print(stderr,
-               "mrc-sim claims: no claim is left; --only takes a part of a name, --seeds 1 or more\n");
-    return ExitCode::kUsage;
-  }
+  if ((m.claims.empty() && m.curves.empty()) || o.seeds == 0)
+    return usage("no claim is left; --only takes a part of a name, --seeds 1 or more");
+  if (auto ok = check_scenarios(o, m); !ok) return usage(ok.error().message);
+  if (auto ok = claim_result("--report", o.report); !ok) return usage(ok.error().message);
   std::vector<Job> jobs;
   add_jobs(o, m, jobs);
   run_parallel(jobs.size(), o.threads, false, [&](std::size_t i) {
@@ -94,10 +112,8 @@ ExitCode run(const ClaimsOptions& o) {
     fmt::print("{}", sim::curve_lines(curve, r));
   }
   if (!o.report.empty())
-    if (auto ok = report::write_file_atomically(o.report, report::html::write(sim::claims_page(m))); !ok) {
-      fmt::print(stderr, "mrc-sim claims: --report: {}\n", ok.error().message);
-      return ExitCode::kUsage;
-    }
+    if (auto ok = report::write_file_atomically(o.report, report::html::write(sim::claims_page(m))); !ok)
+      return usage("--report " + ok.error().message);
   return m.hold() ? ExitCode::kPass : ExitCode::kFailed;
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/printable.h"
+#include "base/program_name.h"
 #include "base/shell_quoted.h"
 #include "progress.h"
 #include "report/atomic_file.h"
@@ -46,7 +47,8 @@ constexpr std::int64_t kReplayBaseRtts = 10;
 constexpr std::size_t kReplayLines = 30;  // on standard error
 
 std::string replay_command(const RunOptions& o, const sim::Scenario& scenario) {
-  std::string command = fmt::format("mrc-sim run {} --seed {}", shell_quoted(o.file), scenario.seed);
+  std::string command =
+      fmt::format("{} run {} --seed {}", program_name(), shell_quoted(o.file), scenario.seed);
   for (const std::string& s : o.settings) command += " --set " + shell_quoted(s);
   return command + " --replay FILE";
 }
@@ -96,6 +98,10 @@ ExitCode run(const RunOptions& o) {
   if (!world) return usage(o.file + ": " + world.error().message);
   if ((*world)->is_rc() && !o.trace.empty())
     return usage("--trace shows MRC's packets; transport rc has --report, --json and the table");
+  // Before the run: minutes of work are not to end in a file that cannot be written.
+  for (const auto& [option, path] :
+       {std::pair{"--json", &o.json}, {"--report", &o.report}, {"--replay", &o.replay}})
+    if (auto ok = claim_result(option, *path); !ok) return usage(ok.error().message);
   std::ofstream trace;
   if (!o.trace.empty()) {
     trace.open(o.trace);
@@ -105,7 +111,8 @@ ExitCode run(const RunOptions& o) {
   if (!o.matrix.empty()) {
     std::ostringstream text;
     sim::write_matrix(text, (*world)->matrix());
-    if (auto ok = report::write_file_atomically(o.matrix, text.str()); !ok) return usage(ok.error().message);
+    if (auto ok = report::write_file_atomically(o.matrix, text.str()); !ok)
+      return usage("--matrix " + ok.error().message);
   }
   std::optional<sim::Sampler> sampler;
   if (!o.report.empty() && !(*world)->is_rc()) sampler.emplace(**world);
@@ -131,13 +138,13 @@ ExitCode run(const RunOptions& o) {
     return usage(fmt::format("--trace '{}': cannot be written: is the disk full?", o.trace));
   if (!o.json.empty()) {
     if (auto ok = report::write_file_atomically(o.json, sim::to_json(outcome, true, !o.no_series)); !ok)
-      return usage(ok.error().message);
+      return usage("--json " + ok.error().message);
   }
   if (!o.report.empty()) {
     if (sampler) sampler->finish(end.at);
     const report::html::Page page = sampler ? sampler->page(outcome) : sim::series_page(outcome, *scenario);
     if (auto ok = report::write_file_atomically(o.report, report::html::write(page)); !ok)
-      return usage(ok.error().message);
+      return usage("--report " + ok.error().message);
   }
   const Usage usage_now = usage_so_far();
   if (!o.quiet) std::cerr << speed_line(outcome.hops, seconds, usage_now, !o.no_invariants);
@@ -147,6 +154,13 @@ ExitCode run(const RunOptions& o) {
 }
 
 }  // namespace
+
+Result<void> claim_result(const char* option, const std::string& path) {
+  if (path.empty()) return {};
+  if (auto ok = report::claim_result_file(path); !ok)
+    return Error{fmt::format("{} {}", option, ok.error().message)};
+  return {};
+}
 
 bool split_settings(const std::vector<std::string>& words, config::Settings& out, std::string& bad) {
   for (const std::string& w : words) {

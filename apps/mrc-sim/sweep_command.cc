@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/printable.h"
+#include "base/program_name.h"
 #include "base/shell_quoted.h"
 #include "parallel.h"
 #include "report/atomic_file.h"
@@ -58,7 +59,8 @@ void print_commands(const SweepOptions& o, const std::vector<config::Settings>& 
   std::size_t number = 0;
   for (const config::Settings& point : points) {
     for (unsigned i = 0; i < o.seeds; ++i) {
-      std::string line = fmt::format("mrc-sim run -q {} --seed {}", shell_quoted(o.file), o.first + i);
+      std::string line =
+          fmt::format("{} run -q {} --seed {}", program_name(), shell_quoted(o.file), o.first + i);
       for (const std::string& s : o.settings) line += " --set " + shell_quoted(s);
       for (const auto& [key, value] : point) line += " --set " + shell_quoted(key + "=" + value);
       fmt::print("{} --no-series --json {}\n", line,
@@ -76,7 +78,7 @@ ExitCode print_results(const SweepOptions& o, const std::vector<SweepPoint>& poi
   fmt::print("{}", printable_lines(sweep_text(points)));
   if (!o.json.empty())
     if (auto written = report::write_file_atomically(o.json, sweep_json(points)); !written)
-      return usage(written.error().message);
+      return usage("--json " + written.error().message);
   return all_pass(points) ? ExitCode::kPass : ExitCode::kFailed;
 }
 
@@ -111,6 +113,7 @@ ExitCode run(const SweepOptions& o) {
     print_commands(o, *points);
     return ExitCode::kPass;
   }
+  if (auto ok = claim_result("--json", o.json); !ok) return usage(ok.error().message);
   std::vector<SweepPoint> table;
   for (const config::Settings& point : *points)
     table.push_back({o.file, point, std::vector<SweepRun>(o.seeds)});

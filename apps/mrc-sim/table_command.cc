@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/program_name.h"
 #include "parallel.h"
 #include "sim/htsim_table.h"
 
@@ -74,12 +75,13 @@ ExitCode run(const TableOptions& o) {
   }
   if (o.commands) {
     for (const sim::HtsimRow& row : rows)
-      for (unsigned i = 0; i < o.seeds; ++i) fmt::print("{}\n", sim::command_of(row, o.first + i));
+      for (unsigned i = 0; i < o.seeds; ++i)
+        fmt::print("{}\n", sim::command_of(program_name(), row, o.first + i));
     return ExitCode::kPass;
   }
   const std::vector<sim::HtsimResult> results = run_all(rows, o);
-  fmt::print("{} matrices a row, seeds {} to {}\n{}", o.seeds, o.first, o.first + o.seeds - 1,
-             sim::table_header());
+  fmt::print("{} matrices a row, seeds {} to {}; a limit in brackets is the median's\n{}", o.seeds, o.first,
+             o.first + o.seeds - 1, sim::table_header());
   if (o.seeds < sim::kJudgedMatrices)
     fmt::print("not judged: medians and counts, which need {} matrices; what must hold in every matrix is\n",
                sim::kJudgedMatrices);

@@ -224,8 +224,8 @@ HtsimResult run_row(const HtsimRow& row, std::uint64_t first, unsigned seeds) {
   return result;
 }
 
-std::string command_of(const HtsimRow& row, std::uint64_t seed) {
-  std::string out = fmt::format("mrc-sim run config/sim/htsim-16.yaml --seed {}", seed);
+std::string command_of(const std::string& program, const HtsimRow& row, std::uint64_t seed) {
+  std::string out = fmt::format("{} run config/sim/htsim-16.yaml --seed {}", program, seed);
   for (const auto& [key, value] : row.settings) out += fmt::format(" --set {}={}", key, value);
   return out;
 }

@@ -68,7 +68,7 @@ void add_run(HtsimResult& result, const Result<Outcome>& outcome);
 void judge(const HtsimRow& row, HtsimResult& result);
 
 /// "mrc-sim run ..." that runs one matrix of a row.
-std::string command_of(const HtsimRow& row, std::uint64_t seed);
+std::string command_of(const std::string& program, const HtsimRow& row, std::uint64_t seed);
 /// Lines of the table, the header first.
 std::string table_header();
 std::string table_line(const HtsimRow& row, const HtsimResult& result);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "program_name.h"
+#include "base/program_name.h"
 #include "socket_directory.h"
 
 namespace mrc::endpoint {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """mrc-sim sweep: the commands that it prints for a batch system, run one by one and collected, give the table and the JSON
-that it has from running them itself.
+that it has from running them itself. Files that cannot be written and words for a person, of all commands.
 
-  mrc_sim_sweep_test.py MRC_SIM
+  mrc_sim_sweep_test.py MRC_SIM CONFIG_SIM
 """
 
 import os
@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 PROGRAM = os.path.abspath(sys.argv[1])
+CONFIG = os.path.abspath(sys.argv[2])
 SCENARIO = 'network: {planes: 2, hosts: 4}\nworkload: {shape: permutation, bytes: 256K}\n'
 GRID = ['--seeds', '3', '--set', 'paths.evs=32', '--grid', 'faults=[],[{kind: loss, place: fabric, probability: 0.02}]',
         '--grid', 'cc.kind=nscc,off']
@@ -21,6 +22,34 @@ GRID = ['--seeds', '3', '--set', 'paths.evs=32', '--grid', 'faults=[],[{kind: lo
 def run(args, cwd):
     done = subprocess.run(args, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout, done.stderr
+
+
+def unwritable_results(there):
+    """Refused before anything runs; what shows only while writing ends in exit code 2 too."""
+    for args in (['run', 's.yaml', '--json'], ['run', 's.yaml', '--report'], ['run', 's.yaml', '--replay'],
+                 ['run', 's.yaml', '--trace'], ['run', 's.yaml', '--matrix'], ['sweep', 's.yaml', '--json'],
+                 ['claims', '--dir', CONFIG, '--report']):
+        code, out, words = run([PROGRAM, *args, '/nope/x'], there)
+        assert code == 2 and out == '' and args[-1] in words and '/nope/x' in words, (args, code, out, words)
+    code, _, words = run([PROGRAM, 'run', '-q', 's.yaml', '--trace', '/dev/full'], there)
+    assert code == 2 and '--trace' in words, words
+    code, _, words = run(['sh', '-c', PROGRAM + ' run -q s.yaml > /dev/full'], there)
+    assert code == 2 and 'standard output' in words, words
+
+
+def words_for_a_terminal(there):
+    code, out, words = run([PROGRAM, 'claims'], there)
+    assert code == 2 and out == '' and words.count('\n') == 1 and '--dir' in words, (out, words)
+    code, _, words = run([PROGRAM, 'bogus'], there)
+    assert code == 2 and "'bogus'" in words and 'sweep' in words, words
+    code, _, words = run([PROGRAM], there)
+    assert code == 2 and words.count(PROGRAM) == 3, words
+    first = [line.strip() for line in words.splitlines() if line.endswith(' cc')]
+    code, out, _ = run(['sh', '-c', first[0]], there)
+    assert code == 0 and '"cwnd"' in out, (first, out)
+    code, lines, _ = run([PROGRAM, 'table', '--only', 'one flow', '--seeds', '1', '--print-commands'], there)
+    code, out, words = run(['sh', '-c', lines], pathlib.Path(CONFIG).parent.parent)
+    assert code == 0 and 'PASS' in out, (lines, out, words)
 
 
 def main():
@@ -32,8 +61,8 @@ def main():
         code, lines, _ = run([PROGRAM, 'sweep', 's.yaml', *GRID, '--print-commands', '--prefix', 'r-'], there)
         assert code == 0 and lines.count('\n') == 12, lines
         for line in lines.splitlines():
-            assert line.startswith('mrc-sim run '), line
-            done = run(['sh', '-c', PROGRAM + line[len('mrc-sim'):]], there)
+            assert line.startswith(PROGRAM + ' run '), line
+            done = run(['sh', '-c', line], there)
             assert done[0] == 0, (line, done)
         files = sorted(p.name for p in there.glob('r-*.json'))
         assert len(files) == 12, files
@@ -47,9 +76,8 @@ def main():
         assert run([PROGRAM, 'sweep', '--collect', files[0], files[0]], there)[0] == 2
         assert run([PROGRAM, 'sweep', 's.yaml', '--collect', files[0]], there)[0] == 2
         assert run([PROGRAM, 'sweep'], there)[0] == 2
-        # A trace that is not all there is no result.
-        full = run([PROGRAM, 'run', '-q', 's.yaml', '--trace', '/dev/full'], there)
-        assert full[0] == 2 and 'disk full' in full[2], full
+        unwritable_results(there)
+        words_for_a_terminal(there)
     print('12 runs: the same table, the same JSON')
 
 

@@ -62,7 +62,10 @@ expect 'setup for an unknown purpose' 1 'give build, test or demo' "$setup" --fo
 expect 'setup with a bad number' 1 'give a number of MiB' "$setup" --hugepages many
 expect 'setup with an unknown argument' 1 'see tools/setup --help' "$setup" --what ever
 expect 'setup undo with an unknown argument' 1 'undo takes --packages' "$setup" undo --all
-expect 'setup status refuses an argument' 1 'status takes no argument' "$setup" status all
+expect 'setup status for the demo asks for no more than it needs' 0 'packages to build: all' "$setup" status --for demo
+expect 'setup status for the tests' 0 'packages to test: all' "$setup" status --for test
+expect 'setup status refuses an argument' 1 'status takes --for' "$setup" status all
+expect 'setup status for an unknown purpose' 1 'give build, test or demo' "$setup" status --for fun
 expect 'setup --help' 0 'tools/setup undo' "$setup" --help
 expect 'setup --for test --help does nothing else' 0 'tools/setup undo' "$setup" --for test --help
 
@@ -85,6 +88,20 @@ for words in '--seed 7 --what-ever' '--bytes=1GB more' '--bytesize 1GB' '--plane
   expect "demo refuses $words" 2 "unknown argument '(--what-ever|more|--bytesize|5)'" timeout 20 "$top/tools/demo" $words
 done
 expect 'demo refuses an option without its value' 2 '--seed needs a value' timeout 20 "$top/tools/demo" --planes 4 --seed
+# Values that cannot be right are refused before the build too.
+for words in '--bytes abc' '--bytes=12XB' '--seed -1' '--planes four' '--paths 4.5' '--delay-us fast' '--loss-percent nan' '--cc foo' '--path-gbps -'; do
+  # shellcheck disable=SC2086  # words are to be split
+  expect "demo refuses $words" 2 "^tools/demo: ${words%%[ =]*} '.*': " timeout 20 "$top/tools/demo" $words
+done
+# A clone whose build directory is another user's.
+mkdir -p "$work/clone"
+cp -r "$top/tools" "$work/clone/"
+mkdir "$work/clone/build"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 755 "$work" "$work/clone" "$work/clone/build"
+  expect "demo in another user's clone" 2 "clone/build belongs to root.*chown" \
+    setpriv --reuid 65534 --regid 65534 --clear-groups timeout 20 "$work/clone/tools/demo" --bytes 64MB
+fi
 expect 'lint refuses a second word' 2 'unknown argument' timeout 20 "$top/tools/lint" --help me
 
 # A machine where nothing is installed: dpkg knows no package, and there is neither root nor sudo nor apt.
@@ -100,5 +117,6 @@ printf '#!/bin/sh\necho 1000\n' >"$work/fake-id"
 chmod +x "$work/bin/apt-get" "$work/fake-id"
 ln -sf "$work/fake-id" "$work/bin/id"
 expect 'setup without root or sudo says so' 1 'needs root.*libdpdk-dev' env PATH="$work/bin" "$setup" --for build
+expect 'setup status for the demo without packages' 1 'to install .*tools/setup --for demo' env PATH="$work/bin" "$setup" status --for demo
 expect 'setup status without packages' 1 'packages to build: missing.*libdpdk-dev' env PATH="$work/bin" "$setup" status
 exit $failed

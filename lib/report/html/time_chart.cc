@@ -55,12 +55,13 @@ std::string area(const std::vector<double>& lower, const std::vector<double>& up
     }
     std::size_t end = k;
     while (end < upper.size() && std::isfinite(upper[end])) ++end;
-    const auto point = [&](std::size_t i, double v) {
-      return coordinate(columns.x(columns.column_middle_ns(i))) + " " + coordinate(f.y(v));
+    const auto add_point = [&](char command, std::size_t i, double v) {
+      d += fmt::format("{}{} {}", command, coordinate(columns.x(columns.column_middle_ns(i))),
+                       coordinate(f.y(v)));
     };
-    for (std::size_t i = k; i < end; ++i) d += (i == k ? "M" : "L") + point(i, upper[i]);
-    for (std::size_t i = end; i-- > k;) d += "L" + point(i, lower.empty() ? 0 : lower[i]);
-    d += "Z";
+    for (std::size_t i = k; i < end; ++i) add_point(i == k ? 'M' : 'L', i, upper[i]);
+    for (std::size_t i = end; i-- > k;) add_point('L', i, lower.empty() ? 0 : lower[i]);
+    d += 'Z';
     k = end;
   }
   return d;
@@ -169,7 +170,7 @@ std::string json_of(const TimeChart& chart, const std::vector<Joined>& all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     out += fmt::format("{}{{\"name\":{},\"v\":[", i == 0 ? "" : ",", json_string(chart.series[i].name));
     for (std::size_t k = 0; k < all[i].mean.size(); ++k)
-      out += (k == 0 ? "" : ",") + json_number(all[i].mean[k]);
+      out += fmt::format("{}{}", k == 0 ? "" : ",", json_number(all[i].mean[k]));
     out += "]}";
   }
   return out + "]}";
