@@ -18,17 +18,24 @@ constexpr std::uint32_t kSlots = 16;
 constexpr std::uint32_t kDepth = 12;
 constexpr std::uint64_t kCheckBudgetBytes = 128ULL << 10;  ///< a round, so that no poll waits long
 constexpr Duration kNoProgress = seconds(10);
+/// Longest that data is moved beyond what was asked for, until the story of the path is told.
+constexpr Duration kMostEpilogue = seconds(10);
 
 /// Posts messages and checks what arrived, a piece a round.
 class Traffic {
  public:
   Traffic(DemoWorld& world, const DemoOptions& o)
-      : world_(world), forget_(o.forget_message), send_(plan_of(o)), receive_(send_.plan(), world.target()) {
+      : world_(world),
+        forget_(o.forget_message),
+        asked_((o.bytes + kMessageBytes - 1) / kMessageBytes),
+        send_(plan_of(o)),
+        receive_(send_.plan(), world.target()) {
     receive_.prepare_some(~0ULL);
   }
 
-  /// Errors: a completion that is not success, a post that is refused for good.
-  Result<void> step() {
+  /// `go_on`: also when all that was asked for is posted. Errors: a completion that is not success, a post
+  /// that is refused for good.
+  Result<void> step(bool go_on) {
     transport::Completion wc[16];
     const std::size_t n = world_.worker(0).poll_cq(world_.qpn(0), wc);
     for (std::size_t i = 0; i < n; ++i) {
@@ -43,6 +50,7 @@ class Traffic {
     if (n != 0) receive_.announce(send_.completed());
     receive_.check_some(kCheckBudgetBytes);
     send_.on_released(receive_.released());
+    if (send_.posted() >= asked_ && !go_on) send_.stop();
     return send_.may_post() ? post() : Result<void>{};
   }
 
@@ -52,8 +60,10 @@ class Traffic {
   [[nodiscard]] std::uint64_t posted_bytes() const { return send_.posted() * kMessageBytes; }
   [[nodiscard]] const ReceiveFlow& received() const { return receive_; }
   [[nodiscard]] const report::Histogram& latency() const { return latency_; }
+  [[nodiscard]] std::uint64_t completed() const { return send_.completed(); }
+  /// Of what was asked for, at most 1.
   [[nodiscard]] double progress() const {
-    return static_cast<double>(send_.completed()) / static_cast<double>(send_.plan().iterations);
+    return std::min(1.0, static_cast<double>(send_.completed()) / static_cast<double>(asked_));
   }
 
  private:
@@ -63,7 +73,6 @@ class Traffic {
     p.size_bytes = p.stride_bytes = kMessageBytes;
     p.slots = kSlots;
     p.depth = kDepth;
-    p.iterations = (o.bytes + kMessageBytes - 1) / kMessageBytes;
     return p;
   }
 
@@ -97,6 +106,7 @@ class Traffic {
 
   DemoWorld& world_;
   const std::int64_t forget_;
+  const std::uint64_t asked_;  ///< messages
   SendFlow send_;
   ReceiveFlow receive_;
   std::array<Time, kSlots> posted_at_{};
@@ -137,54 +147,63 @@ std::uint32_t busiest_path(const DemoWorld& world, std::uint32_t plane, std::uin
   return best;
 }
 
-/// A quarter of the data before the death, and the path stays dead until its death was noticed and a good
-/// while longer; then it returns, and the run ends only when data was seen on it again.
+/// A quarter of the data before the death, which comes while data is on the path. It stays dead until its
+/// death was noticed and probed, and a good while longer; then it returns, and the run ends only when data
+/// was seen on it again. How much data that takes depends on the machine: what waits for something waits
+/// until it is there.
 class Director {
  public:
   Director(StoryTeller& story, const DemoOptions& o) : story_(story), options_(o) {}
 
   void step(double progress, const transport::Qp& sender, const transport::Qp& receiver, Time now) {
     story_.step(sender, receiver, now);
-    if (!killed_ && progress >= 0.25) {
+    if (progress >= 1 && all_moved_.is_never()) all_moved_ = now;
+    if (!killed_ && progress >= 0.25 && story_.data_under_way(options_.delay / 2, now)) {
       killed_ = true;
       story_.take_down();
       if (options_.spare_path) story_.bring_up();
     }
-    const bool seen_enough = story_.detected() && story_.repaired() && progress >= 0.5 &&
+    const bool seen_enough = story_.detected() && story_.repaired() && story_.probed() && progress >= 0.5 &&
                              now - story_.down_at() > options_.delay * 2 * 40;
-    if (killed_ && !revived_ && (options_.spare_path || seen_enough || progress >= 0.8)) {
+    if (killed_ && !revived_ && (options_.spare_path || seen_enough || patience_ends(now))) {
       revived_ = true;
       story_.bring_up();
     }
   }
+  /// There is something left to be seen.
+  [[nodiscard]] bool untold(Time now) const { return !story_.data_again() && !patience_ends(now); }
 
  private:
+  [[nodiscard]] bool patience_ends(Time now) const {
+    return !all_moved_.is_never() && now - all_moved_ > kMostEpilogue;
+  }
+
   StoryTeller& story_;
   const DemoOptions& options_;
   bool killed_ = false;
   bool revived_ = false;
+  Time all_moved_ = Time::never();
 };
 
 /// True: it was interrupted.
 Result<bool> move_all(DemoWorld& world, Traffic& traffic, Director& director, const DemoOptions& o,
                       LiveSampler* samples) {
   bool interrupted = false;
-  double last_progress = -1;
+  std::uint64_t last_completed = 0;
   Time moved_at = world.now();
   while (!traffic.done()) {
     if (!interrupted && o.stop && o.stop(traffic.progress())) {
       interrupted = true;
       traffic.stop();
     }
-    if (auto r = traffic.step(); !r) return r.error();
+    if (auto r = traffic.step(director.untold(world.now())); !r) return r.error();
     world.poll();
     const Time now = world.now();
     director.step(traffic.progress(), *world.worker(0).qp(world.qpn(0)), *world.worker(1).qp(world.qpn(1)),
                   now);
     if (samples != nullptr) samples->poll(now, &traffic.latency());
-    const double progress = traffic.progress();
-    if (progress != last_progress) {
-      last_progress = progress;
+    if (traffic.completed() != last_completed) {
+      last_completed = traffic.completed();
       moved_at = now;
     } else if (now - moved_at > kNoProgress) {
       return Error{fmt::format("no message was completed for {} s", kNoProgress.ns / 1'000'000'000)};

@@ -20,7 +20,7 @@
 namespace mrc::endpoint {
 
 struct DemoOptions {
-  std::uint64_t bytes = 2ULL << 30;
+  std::uint64_t bytes = 2ULL << 30;  ///< at least: data moves on until it went over the dead path again
   std::uint64_t seed = 1;
   std::uint32_t planes = 4;
   std::uint32_t paths = 8;             ///< of each plane
@@ -81,6 +81,10 @@ struct DemoReport {
   /// Something was checked, and all that was judged is right.
   [[nodiscard]] bool pass() const;
 };
+
+/// The fewest bytes from which shares and the story of the path can be told with these planes, paths and
+/// delay.
+std::uint64_t smallest_bytes(const DemoOptions& options);
 
 /// Do the checks mean something with these options? Error: the option, its value, the limit and why.
 Result<void> check_options(const DemoOptions& options);

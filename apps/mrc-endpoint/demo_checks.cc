@@ -205,9 +205,46 @@ std::vector<DemoCheck> judge(const DemoReport& r, bool balanced) {
   return checks;
 }
 
+std::uint64_t smallest_bytes(const DemoOptions& o) {
+  // In round trips, and not more a round trip than a core moves or what is outstanding.
+  constexpr double kRoundTrips = 100;
+  constexpr double kCoreGbps = 10;
+  constexpr double kOutstandingBytes = 12ULL << 20;
+  const double paths_gbps = o.path_gbps > 0 ? o.path_gbps * o.planes * o.paths : kCoreGbps;
+  const double rtt_s = static_cast<double>(o.delay.ns) * 2e-9;
+  const double a_round_trip = std::min(kOutstandingBytes, std::min(paths_gbps, kCoreGbps) * 1e9 / 8 * rtt_s);
+  const auto wanted = static_cast<std::uint64_t>(kRoundTrips * a_round_trip);
+  constexpr std::uint64_t kMib = 1ULL << 20;
+  return std::max(kMinBytes, (wanted + kMib - 1) / kMib * kMib);
+}
+
+namespace {
+
+Result<void> check_path_rate(const DemoOptions& o) {
+  constexpr double kMinGbps = 0.05;
+  constexpr double kMaxGbps = 100;
+  if (o.path_gbps != 0 && !(o.path_gbps >= kMinGbps && o.path_gbps <= kMaxGbps))
+    return Error{fmt::format(
+        "--path-gbps {}: 0 for no limit, or from {} to {}; below that a full queue alone takes longer than "
+        "all that is measured here",
+        o.path_gbps, kMinGbps, kMaxGbps)};
+  constexpr double kMostSeconds = 3600;
+  const double all_gbps = o.path_gbps * o.planes * o.paths;
+  const double seconds = all_gbps > 0 ? static_cast<double>(o.bytes) * 8e-9 / all_gbps : 0;
+  if (seconds > kMostSeconds)
+    return Error{
+        fmt::format("--bytes {}: over {} paths of {} Gb/s they take {:.0f} s or more; at most {:.0f}: use "
+                    "--bytes {} or less, or a larger --path-gbps",
+                    o.bytes, o.planes * o.paths, o.path_gbps, seconds, kMostSeconds,
+                    static_cast<std::uint64_t>(static_cast<double>(o.bytes) * kMostSeconds / seconds))};
+  return {};
+}
+
+}  // namespace
+
 Result<void> check_options(const DemoOptions& o) {
   constexpr Duration kMinDelay = microseconds(100);
-  constexpr Duration kMaxDelay = milliseconds(5);
+  constexpr Duration kMaxDelay = milliseconds(2);
   constexpr double kMaxLoss = 0.1;
   if (o.planes < kMinPlanes || o.planes > kMaxPlanes) {
     return Error{fmt::format(
@@ -226,20 +263,24 @@ Result<void> check_options(const DemoOptions& o) {
         fmt::format("--delay-us {}: from {} to {}; below that a round trip is shorter than the rounds of the "
                     "one thread that "
                     "serves both ends, so the repair could not be told in round trips; above it the window "
-                    "is acknowledged "
-                    "so rarely that the demo takes minutes",
+                    "holds too little "
+                    "of a round trip for even shares",
                     o.delay.ns / 1000, kMinDelay.ns / 1000, kMaxDelay.ns / 1000)};
   }
-  if (o.loss < 0 || o.loss > kMaxLoss) {
+  if (!(o.loss >= 0 && o.loss <= kMaxLoss)) {
     return Error{
         fmt::format("--loss-percent {}: from 0 to {}; above that the repair of the dead path is lost too "
                     "often on the other one",
                     100 * o.loss, 100 * kMaxLoss)};
   }
-  if (o.bytes < kMinBytes || o.bytes > kMaxBytes) {
+  if (auto ok = check_path_rate(o); !ok) return ok;
+  if (o.bytes > kMaxBytes) return Error{fmt::format("--bytes {}: at most {}", o.bytes, kMaxBytes)};
+  if (const std::uint64_t least = smallest_bytes(o); o.bytes < least) {
     return Error{
-        fmt::format("--bytes {}: from {} to {}; with fewer the dead path cannot return while data is left",
-                    o.bytes, kMinBytes, kMaxBytes)};
+        fmt::format("--bytes {}: at least {}MB with {} planes of {} paths and {} us one way; with fewer "
+                    "there are too few round "
+                    "trips to tell even shares and the story of the path",
+                    o.bytes, least >> 20, o.planes, o.paths, o.delay.ns / 1000)};
   }
   return {};
 }

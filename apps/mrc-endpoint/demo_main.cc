@@ -2,17 +2,21 @@
 // `mrc-endpoint demo`: options, EAL, printing.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
+#include "base/program_name.h"
 #include "demo.h"
 #include "demo_page.h"
 #include "ethdev/eal.h"
-#include "program_name.h"
 #include "report/atomic_file.h"
 #include "report/say.h"
 #include "signals.h"
@@ -24,6 +28,38 @@ namespace {
 double giga(double bps) {
   return bps * 1e-9;
 }
+
+/// Refuses what the library would take as a very large number.
+const CLI::Validator kNotNegative(
+    [](const std::string& text) { return text.starts_with('-') ? text + " is negative" : std::string(); },
+    "");
+
+/// How much of what was asked for is moved: a line that overwrites itself on a terminal, one now and then
+/// elsewhere.
+class Percent {
+ public:
+  ~Percent() {
+    if (open_) report::say(stderr, "\n");
+  }
+  void show(double progress) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + (terminal_ ? std::chrono::milliseconds(500) : std::chrono::milliseconds(5000));
+    if (std::exchange(begun_, true) == false) return;  // a run of seconds needs none
+    if (terminal_) std::fputc('\r', stderr);
+    report::say(stderr, "  {:3.0f} %{}{}", std::floor(100 * progress),
+                progress >= 1 ? " and on, until data is back on the path that died" : "",
+                terminal_ ? "" : "\n");
+    std::fflush(stderr);
+    open_ = terminal_;
+  }
+
+ private:
+  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool begun_ = false;
+  bool open_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
 
 ExitCode fail(const std::string& message, ExitCode code) {
   report::say(stderr, "mrc-endpoint demo: {}\n", message);
@@ -41,28 +77,45 @@ std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a
   DemoOptions& o = a.demo;
   double delay_us = static_cast<double>(o.delay.ns) * 1e-3;
   double loss_percent = 100 * o.loss;
+  const std::map<std::string, config::CcMode> kModes{
+      {"off", config::CcMode::kOff}, {"fixed", config::CcMode::kFixed}, {"nscc", config::CcMode::kNscc}};
+  std::string cc = "nscc";
   CLI::App app{
       "Two endpoints in one process, one QP over all paths; one path dies and returns, another loses "
       "packets.\n"
       "What must hold is checked and printed; the exit code is 0 only when all of it does.",
       program_name() + " demo"};
-  app.add_option("--bytes", o.bytes, "bytes to move, 64MB to 1TB; 512MB, 2GiB ...")
-      ->transform(CLI::AsSizeValue(false))
+  app.add_option("--bytes", o.bytes,
+                 "bytes to move at least, to 1TB: 512MB, 2GiB ... The smallest follows from delay, planes "
+                 "and paths: 64MB as "
+                 "they are, 501MB with 2000 us")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false).description(""))
       ->default_str("2GiB");
-  app.add_option("--seed", o.seed, "all randomness")->capture_default_str();
-  app.add_option("--planes", o.planes, "planes, 2 to 16")->check(CLI::Range(0, 1000))->capture_default_str();
-  app.add_option("--paths", o.paths, "paths of each plane, 4 or more; at most 128 in all")
-      ->check(CLI::Range(0, 1000))
+  app.add_option("--seed", o.seed, "all randomness")
+      ->check(kNotNegative)
+      ->type_name("N")
       ->capture_default_str();
-  app.add_option("--delay-us", delay_us, "of each path, one way; 100 to 5000")->capture_default_str();
-  app.add_option("--loss-percent", loss_percent, "of one path; 0 to 10")->capture_default_str();
-  app.add_option("--cc", o.cc, "congestion control: off, fixed or nscc")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, config::CcMode>{
-          {"off", config::CcMode::kOff}, {"fixed", config::CcMode::kFixed}, {"nscc", config::CcMode::kNscc}}))
-      ->default_str("nscc");
+  app.add_option("--planes", o.planes, "planes, 2 to 16")
+      ->check(kNotNegative)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--paths", o.paths, "paths of each plane, 4 or more; at most 128 in all")
+      ->check(kNotNegative)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--delay-us", delay_us, "of each path, one way; 100 to 2000")
+      ->type_name("US")
+      ->capture_default_str();
+  app.add_option("--loss-percent", loss_percent, "of one path; 0 to 10")
+      ->type_name("PERCENT")
+      ->capture_default_str();
+  app.add_option("--cc", cc, "congestion control: off, fixed or nscc")
+      ->type_name("MODE")
+      ->capture_default_str();
   app.add_option("--path-gbps", o.path_gbps,
-                 "rate of each path, with a queue that marks and trims, 0 to 100; 0: no limit")
-      ->check(CLI::Range(0.0, 100.0))
+                 "rate of each path, with a queue that marks and trims, 0.05 to 100; 0: no limit")
+      ->type_name("GBPS")
       ->capture_default_str();
   app.add_option("--json", a.json_path, "write the result as JSON to this file; - for standard output");
   app.add_option("--report", a.report_path, "write the run as plots over time to this HTML file")
@@ -76,8 +129,12 @@ std::optional<ExitCode> parse(const std::vector<std::string>& args, Arguments& a
   } catch (const CLI::ParseError& e) {
     return fail(fmt::format("{}\nTry '{} demo --help'.", e.what(), program_name()), ExitCode::kUsage);
   }
-  if (!(std::abs(delay_us) < 1e9)) delay_us = 0;  // not a number: refused like zero
-  if (std::isnan(loss_percent)) loss_percent = -1;
+  const auto mode = kModes.find(cc);
+  if (mode == kModes.end())
+    return fail(fmt::format("--cc {}: give off, fixed or nscc", cc), ExitCode::kUsage);
+  o.cc = mode->second;
+  if (!(std::abs(delay_us) < 1e9))
+    return fail(fmt::format("--delay-us {}: give a number from 100 to 2000", delay_us), ExitCode::kUsage);
   o.delay = nanoseconds(static_cast<std::int64_t>(delay_us * 1000));
   o.loss = loss_percent / 100;
   o.sample = !a.report_path.empty();
@@ -136,6 +193,9 @@ std::string to_text(const DemoReport& r) {
       r.bytes_verified >> 20, r.options.planes, r.options.paths, r.evs,
       static_cast<double>(r.options.delay.ns) * 1e-3, r.options.seed, r.seconds, giga(r.rates.goodput_bps),
       giga(r.rates.l2_bps), giga(r.rates.l1_bps));
+  if (!r.interrupted && r.bytes_verified >= r.options.bytes + (1ULL << 20))
+    out += fmt::format("  {} MiB of it beyond the {} asked for, until data was back on the path that died\n",
+                       (r.bytes_verified - r.options.bytes) >> 20, r.options.bytes >> 20);
   out += cc_text(r);
   for (const DemoCheck& c : r.checks) {
     out += fmt::format("[{:^4}] {}\n       {}\n", mark_of(c), c.what, c.found);
@@ -191,12 +251,17 @@ ExitCode demo_main(const std::vector<std::string>& args) {
   }
   if (const Result<void> r = check_options(a.demo); !r) return fail(r.error().message, ExitCode::kUsage);
   catch_signals();
-  a.demo.stop = [](double /*progress*/) { return signals_seen() != 0; };
+  std::optional<Percent> percent(std::in_place);
+  a.demo.stop = [&percent](double progress) {
+    percent->show(progress);
+    return signals_seen() != 0;
+  };
   ethdev::EalConfig ec;
   ec.program = "mrc-endpoint";
   auto eal = ethdev::Eal::init(ec);
   if (!eal) return fail(eal.error().message, ExitCode::kUnsupported);
   auto r = run_demo(a.demo);
+  percent.reset();
   if (!r) return fail(r.error().message, ExitCode::kTransport);
   report::say(a.json_path == "-" ? stderr : stdout, "{}", to_text(*r));
   if (!a.json_path.empty()) {

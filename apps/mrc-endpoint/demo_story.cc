@@ -86,6 +86,13 @@ void StoryTeller::step(const transport::Qp& sender, const transport::Qp& receive
     story_.repaired = now;
 }
 
+bool StoryTeller::data_under_way(Duration age, Time now) const {
+  virt::WatchTotals totals;
+  if (!net_.watch_totals(plane_, path_, totals)) return false;
+  const Time last = totals.kinds[static_cast<std::size_t>(Kind::kData)].last_entered;
+  return last.ns != 0 && now - last <= age;
+}
+
 DeathStory StoryTeller::story() const {
   DeathStory s = story_;
   virt::WatchTotals totals;

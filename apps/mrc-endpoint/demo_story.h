@@ -43,6 +43,10 @@ class StoryTeller {
 
   [[nodiscard]] bool detected() const { return story_.detected.ns != 0; }
   [[nodiscard]] bool repaired() const { return story_.repaired.ns != 0; }
+  /// A probe of the path died on it since the death was noticed.
+  [[nodiscard]] bool probed() const { return story_.probes_after_detection != 0; }
+  /// Data entered the path in the last `age`.
+  [[nodiscard]] bool data_under_way(Duration age, Time now) const;
   [[nodiscard]] bool data_again() const { return story_.data_again.ns != 0; }
   [[nodiscard]] Time down_at() const { return story_.down; }
   /// Longest time between two steps from the death until the repair.

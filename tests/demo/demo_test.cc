@@ -92,6 +92,37 @@ TEST(Demo, ItsReportTellsTheStory) {
   EXPECT_GT(report::html::write(page).size(), 50'000U);
 }
 
+// Nothing but the size keeps the path's story short: data moves on until it is told.
+TEST(Demo, ASmallOneGoesOnUntilDataIsBackOnTheDeadPath) {
+  DemoOptions o = small();
+  o.bytes = 16ULL << 20;
+  const DemoReport r = run(o);
+  EXPECT_GT(r.bytes_verified, o.bytes);
+  EXPECT_EQ(r.bytes_verified, r.bytes_posted);
+  EXPECT_GT(r.death.data_lost, 0U) << "it died with data on it";
+  EXPECT_GT(r.death.probes_after_detection, 0U);
+  EXPECT_NE(r.death.data_again.ns, 0);
+  EXPECT_NE(to_text(r).find("beyond the 16 asked for"), std::string::npos) << to_text(r);
+}
+
+TEST(Demo, TheSmallestSizeFollowsFromTheDistance) {
+  DemoOptions o;
+  EXPECT_TRUE(check_options(o));
+  EXPECT_EQ(smallest_bytes(o), 64ULL << 20);
+  o.delay = milliseconds(2);
+  const std::uint64_t least = smallest_bytes(o);
+  EXPECT_GT(least, 400ULL << 20);
+  o.bytes = least;
+  EXPECT_TRUE(check_options(o));
+  o.bytes = least - 1;
+  const auto refused = check_options(o);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find(fmt::format("at least {}MB", least >> 20)), std::string::npos)
+      << refused.error().message;
+  o.path_gbps = 0.05;  // slow paths move less in a round trip
+  EXPECT_LT(smallest_bytes(o), least);
+}
+
 TEST(Demo, OnePlacementThatIsMissingFailsIt) {
   DemoOptions o = small();
   o.forget_message = 100;
