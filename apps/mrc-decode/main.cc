@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdio>
+#include <new>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -350,7 +351,12 @@ int main(int argc, char** argv) {
     return kUsageOrFile;
   }
   if (o.files.empty() && o.ip_hex.empty() && o.ib_hex.empty()) return first_command();
-  const int code = run(o);
+  int code = kUsageOrFile;
+  try {
+    code = run(o);
+  } catch (const std::bad_alloc&) {
+    mrc::report::say(stderr, "mrc-decode: out of memory\n");
+  }
   if (mrc::report::delivered(stdout)) return code;
   mrc::report::say(stderr,
                    "mrc-decode: standard output cannot be written: it is closed, full, or nobody reads it\n");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,13 @@ ExitCode run(const std::vector<std::string>& args) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const ExitCode code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
+  ExitCode code = ExitCode::kUsage;
+  try {
+    code = run({argv + (argc > 0 ? 1 : 0), argv + argc});
+  } catch (const std::bad_alloc&) {
+    mrc::report::say(stderr,
+                     "mrc-endpoint: out of memory; use fewer QPs, EVs or workers, or smaller messages\n");
+  }
   if (mrc::report::delivered(stdout)) return static_cast<int>(code);
   mrc::report::say(
       stderr, "mrc-endpoint: standard output cannot be written: it is closed, full, or nobody reads it\n");

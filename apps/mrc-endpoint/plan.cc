@@ -62,11 +62,18 @@ std::vector<PhasePlan> plan_phases(const config::EndpointConfig& c) {
   return plans;
 }
 
-std::uint64_t memory_bytes(const Workload& w) {
-  return w.region_bytes * w.qps * (run_receives(w) ? 2 : 1);
+MemoryNeed memory_of(const Workload& w, std::uint64_t bytes_a_qp) {
+  return {w.region_bytes * w.qps * (run_receives(w) ? 2 : 1), bytes_a_qp * w.qps};
 }
 
-Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, std::uint64_t free_bytes) {
+std::string MemoryNeed::text() const {
+  const auto mib = [](std::uint64_t b) { return (b + kMib - 1) / kMib; };
+  return fmt::format("{} MiB of memory ({} for messages, {} for QPs)", mib(bytes()), mib(message_bytes),
+                     mib(qp_bytes));
+}
+
+Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, std::uint64_t free_bytes,
+                         std::uint64_t bytes_a_qp) {
   const Workload& w = offer.workload;
   if (w.kind != "write_bw" && w.kind != "write_lat" && w.kind != "write_imm") {
     return Error{fmt::format("workload '{}' is not known; known: write_bw, write_lat, write_imm", w.kind)};
@@ -83,13 +90,12 @@ Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, 
                              w.region_bytes, config::kMaxMemoryBytes)};
   }
   const std::uint64_t limit = own.oob.memory_limit_bytes != 0 ? own.oob.memory_limit_bytes : free_bytes / 2;
-  if (const std::uint64_t needed = memory_bytes(w); needed > limit) {
-    return Error{
-        fmt::format("the run needs {} MiB of message memory at the serving end, which gives {} MiB at most "
-                    "(oob.memory_limit{}); "
-                    "use smaller messages, fewer QPs or a smaller --tx-depth",
-                    (needed + kMib - 1) / kMib, limit / kMib,
-                    own.oob.memory_limit_bytes != 0 ? "" : " there: half of what is free")};
+  if (const MemoryNeed needed = memory_of(w, bytes_a_qp); needed.bytes() > limit) {
+    return Error{fmt::format(
+        "the run needs {} at the serving end, which gives {} MiB at most "
+        "(oob.memory_limit{}); "
+        "use smaller messages, fewer QPs or a smaller --tx-depth",
+        needed.text(), limit / kMib, own.oob.memory_limit_bytes != 0 ? "" : " there: half of what is free")};
   }
   if (w.qps < own.engine.workers) {
     return Error{fmt::format("{} QPs cannot occupy our {} workers; use more QPs, or fewer workers here",

@@ -39,12 +39,20 @@ bool uses_immediate(const std::string& kind);
 /// Does the end with this role send, receive?
 bool run_receives(const Workload& w);
 
-/// What a run takes of message memory at each end: a source, a target, or both.
-std::uint64_t memory_bytes(const Workload& w);
+/// What a run takes of memory at an end.
+struct MemoryNeed {
+  std::uint64_t message_bytes = 0;  ///< a source, a target, or both
+  std::uint64_t qp_bytes = 0;       ///< of all QPs
+  [[nodiscard]] std::uint64_t bytes() const { return message_bytes + qp_bytes; }
+  [[nodiscard]] std::string text() const;
+};
+/// `bytes_a_qp`: as this end makes them.
+MemoryNeed memory_of(const Workload& w, std::uint64_t bytes_a_qp);
 
 /// What `serve` checks of an offer before it takes any memory, and `run` of the answer. The error is told to
-/// the peer. `free_bytes`: of this machine's memory.
-Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, std::uint64_t free_bytes);
+/// the peer. `free_bytes`: of this machine's memory; `bytes_a_qp`: as in memory_of().
+Result<void> check_offer(const config::EndpointConfig& own, const Offer& offer, std::uint64_t free_bytes,
+                         std::uint64_t bytes_a_qp);
 Result<void> check_peer(const Offer& own, const Offer& peer, std::uint64_t target_bytes_needed);
 
 /// The path MTU of both ends: the smaller one, unless an end insists on another (MRC 10.1.2 leaves the choice

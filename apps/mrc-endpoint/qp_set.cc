@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/rng.h"
@@ -15,6 +16,34 @@
 #include "plan.h"
 
 namespace mrc::endpoint {
+
+namespace {
+
+/// All but what ties a QP to its worker.
+nic::QpParams params_of(const config::EndpointConfig& config,
+                        const std::shared_ptr<const path::EvTable>& evs) {
+  nic::QpParams params;
+  params.limits = config.qp.limits;
+  params.limits.max_mpr = config.qp.attr.mpr;
+  params.limits.max_mpr_dest = config.qp.attr.mpr_dest;
+  params.limits.max_wimm_dest = config.qp.attr.max_wimm_dest;
+  params.policy = config.qp.policy;
+  params.policy.ev.ev_min_active =
+      std::min<std::uint32_t>(params.policy.ev.ev_min_active, static_cast<std::uint32_t>(evs->size()));
+  params.policy.ev.selector = config.paths.selector;
+  params.policy.ev.active_evs =
+      std::min<std::uint32_t>(config.paths.active, static_cast<std::uint32_t>(evs->size()));
+  params.policy.ev.rtt_reroute = config.paths.rtt_reroute;
+  params.evs = evs;
+  return params;
+}
+
+}  // namespace
+
+std::uint64_t QpSet::bytes_of_qp(const config::EndpointConfig& config,
+                                 const std::shared_ptr<const path::EvTable>& evs) {
+  return nic::Nic::qp_bytes(params_of(config, evs));
+}
 
 Result<Buffer> Buffer::create(std::uint64_t bytes) {
   Buffer b;
@@ -48,7 +77,13 @@ Result<std::unique_ptr<QpSet>> QpSet::create(const config::EndpointConfig& confi
   qps->evs_ = std::move(evs);
   qps->region_bytes_ = set.region_bytes;
   if (Result<void> r = qps->take_memory(set); !r) return r.error();
-  if (Result<void> r = qps->create_qps(lanes, set, seed); !r) return r.error();
+  try {
+    if (Result<void> r = qps->create_qps(lanes, set, seed); !r) return r.error();
+  } catch (const std::bad_alloc&) {  // a limit on this process; what is free was looked at before
+    return Error{
+        fmt::format("no memory for {} QPs of {} KiB each; use fewer, or smaller limits (qp, ev.count)",
+                    set.qps, bytes_of_qp(config, qps->evs_) >> 10)};
+  }
   return qps;
 }
 
@@ -89,19 +124,7 @@ Result<void> QpSet::create_qps(std::vector<Lane>& lanes, const QpSetConfig& set,
     QpEnd end;
     end.worker = i % static_cast<unsigned>(lanes.size());
     end.first_psn = static_cast<std::uint32_t>(rng.below(1U << 24));
-    nic::QpParams params;
-    params.limits = config_.qp.limits;
-    params.limits.max_mpr = config_.qp.attr.mpr;
-    params.limits.max_mpr_dest = config_.qp.attr.mpr_dest;
-    params.limits.max_wimm_dest = config_.qp.attr.max_wimm_dest;
-    params.policy = config_.qp.policy;
-    params.policy.ev.ev_min_active =
-        std::min<std::uint32_t>(params.policy.ev.ev_min_active, static_cast<std::uint32_t>(evs_->size()));
-    params.policy.ev.selector = config_.paths.selector;
-    params.policy.ev.active_evs =
-        std::min<std::uint32_t>(config_.paths.active, static_cast<std::uint32_t>(evs_->size()));
-    params.policy.ev.rtt_reroute = config_.paths.rtt_reroute;
-    params.evs = evs_;
+    nic::QpParams params = params_of(config_, evs_);
     params.cc = controllers[end.worker];
     params.app = lanes[end.worker].queue();
     Result<std::uint32_t> qpn = nic_.create_qp(end.worker, params);

@@ -53,6 +53,9 @@ struct QpSetConfig {
 /// Thread rule: the control thread of the Nic.
 class QpSet {
  public:
+  /// What a QP with these settings takes of memory beside its messages.
+  static std::uint64_t bytes_of_qp(const config::EndpointConfig& config,
+                                   const std::shared_ptr<const path::EvTable>& evs);
   /// `lanes`: one a worker.
   static Result<std::unique_ptr<QpSet>> create(const config::EndpointConfig& config, nic::Nic& nic,
                                                std::vector<Lane>& lanes,

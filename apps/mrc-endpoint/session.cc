@@ -15,6 +15,7 @@ constexpr Duration kLinkWait = seconds(5);       ///< for links to come up befor
 constexpr Duration kAllLinksDown = seconds(1);   ///< then the run is over
 constexpr Duration kStopPatience = seconds(10);  ///< after SIGINT, for what is posted to complete
 constexpr std::size_t kMaxQueueEntries = 65536;  ///< of nic::AppQueue
+constexpr std::size_t kMaxWarnings = 100;
 constexpr std::uint64_t kRegionAlign = 4096;
 constexpr double kFillBytesPerS = 100e6;  ///< a slow machine that takes its memory page by page
 
@@ -86,16 +87,23 @@ void Session::request_stop() {
 // --- negotiation
 // --------------------------------------------------------------------------------------------------
 
-Result<void> Session::create_qps(bool sends, bool receives) {
-  if (const std::uint64_t needed = memory_bytes(workload_); needed > options_.free_memory_bytes) {
-    return Error{fmt::format(
-        "{} MiB of message memory are needed, {} MiB are free on this machine; use smaller messages, "
-        "fewer QPs or a smaller --tx-depth",
-        needed >> 20, options_.free_memory_bytes >> 20)};
-  }
-  const bool ipv6 = nic_.address(0, 0).ip.v6;
-  Result<path::EvTable> table = build_ev_table(config_, ipv6, mix64(options_.seed));
+Result<void> Session::make_evs() {
+  if (evs_ != nullptr) return {};
+  Result<path::EvTable> table = build_ev_table(config_, nic_.address(0, 0).ip.v6, mix64(options_.seed));
   if (!table) return table.error();
+  evs_ = std::make_shared<const path::EvTable>(*std::move(table));
+  return {};
+}
+
+Result<void> Session::create_qps(bool sends, bool receives) {
+  if (Result<void> r = make_evs(); !r) return r;
+  const MemoryNeed needed = memory_of(workload_, QpSet::bytes_of_qp(config_, evs_));
+  if (needed.bytes() > options_.free_memory_bytes) {
+    return Error{fmt::format(
+        "the run needs {}, and {} MiB are free on this machine; use smaller messages, fewer QPs or a smaller "
+        "--tx-depth",
+        needed.text(), options_.free_memory_bytes >> 20)};
+  }
   const std::size_t entries =
       std::size_t{workload_.qps} * (config_.qp.limits.max_send_wr + config_.qp.limits.max_recv_wr);
   if (Result<void> r = end_.make_lanes(workload_.qps, std::min(entries, kMaxQueueEntries)); !r)
@@ -108,8 +116,7 @@ Result<void> Session::create_qps(bool sends, bool receives) {
   set.rate_bps = config::rate_of_planes(config_, options_.port_bps);
   set.now = options_.clock();
   const std::uint64_t seed = mix64(options_.seed ^ (is_run() ? 1U : 2U));
-  Result<std::unique_ptr<QpSet>> qps = QpSet::create(
-      config_, nic_, end_.lanes(), std::make_shared<const path::EvTable>(*std::move(table)), set, seed);
+  Result<std::unique_ptr<QpSet>> qps = QpSet::create(config_, nic_, end_.lanes(), evs_, set, seed);
   if (!qps) return qps.error();
   qps_ = *std::move(qps);
   own_ = qps_->describe();
@@ -137,7 +144,10 @@ void Session::make_offer() {
 }
 
 void Session::on_offer(const Offer& offer) {
-  if (Result<void> r = check_offer(config_, offer, options_.free_memory_bytes); !r)
+  if (Result<void> r = make_evs(); !r) return exchange_->refuse(r.error().message);
+  if (Result<void> r =
+          check_offer(config_, offer, options_.free_memory_bytes, QpSet::bytes_of_qp(config_, evs_));
+      !r)
     return exchange_->refuse(r.error().message);
   workload_ = offer.workload;
   agree_verify(config_.workload.verify, offer.workload.verify);
@@ -191,6 +201,8 @@ void Session::say_ready(Time now) {
                     link_up_.size(), kLinkWait.ns / 1'000'000'000));
   }
   ready_said_ = true;
+  for (std::size_t p = 0; p < link_up_.size(); ++p)
+    if (!link_up_[p]) note_link(fmt::format("plane {}: link DOWN from the start", p), now);
   exchange_->send(Ready{});
 }
 
@@ -333,8 +345,9 @@ std::optional<std::string> Session::watch_for_stall(Time now) {
   }
   Duration patience = stall_patience();
   if (!phase_->begun()) {  // the peer takes and fills its memory
-    patience = patience + nanoseconds(static_cast<std::int64_t>(static_cast<double>(memory_bytes(workload_)) /
-                                                                kFillBytesPerS * 1e9));
+    patience =
+        patience + nanoseconds(static_cast<std::int64_t>(
+                       static_cast<double>(memory_of(workload_, 0).message_bytes) / kFillBytesPerS * 1e9));
   }
   if (now - moved_at_ < patience) return std::nullopt;
   return fmt::format(
@@ -383,13 +396,16 @@ std::vector<report::PhaseResult> Session::take_results() {
   return std::move(results_);
 }
 
+void Session::note_link(const std::string& line, Time now) {
+  options_.log(line);
+  if (warnings_.size() < kMaxWarnings) warnings_.push_back(line);
+  if (options_.sampler != nullptr) options_.sampler->mark(now, line);
+}
+
 void Session::note_links(const std::vector<bool>& up, Time now) {
   for (std::size_t p = 0; p < up.size() && p < link_up_.size(); ++p) {
     if (up[p] == link_up_[p] || !ready_said_ || over()) continue;
-    const std::string line = fmt::format("plane {}: link {}", p, up[p] ? "up" : "DOWN");
-    options_.log(line);
-    if (warnings_.size() < 100) warnings_.push_back(line);
-    if (options_.sampler != nullptr) options_.sampler->mark(now, line);
+    note_link(fmt::format("plane {}: link {}", p, up[p] ? "up" : "DOWN"), now);
   }
   link_up_ = up;
   const bool any = std::find(up.begin(), up.end(), true) != up.end();

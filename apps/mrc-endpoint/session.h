@@ -76,6 +76,8 @@ class Session {
   void on_offer(const Offer& offer);
   void on_accept(const Accept& accept);
   void on_phase_start(const PhaseStart& start);
+  void note_link(const std::string& line, Time now);
+  Result<void> make_evs();
   Result<void> create_qps(bool sends, bool receives);
   void start_next_phase();
   void make_runner(const PhasePlan& plan, std::uint32_t index);
@@ -103,6 +105,7 @@ class Session {
   Offer own_;
   std::vector<PhasePlan> plans_;  ///< run only
   std::size_t next_plan_ = 0;
+  std::shared_ptr<const path::EvTable> evs_;  ///< null: not needed yet
   std::unique_ptr<QpSet> qps_;
   std::unique_ptr<PhaseRunner> phase_;
   std::optional<ReceiveOccupancy> occupancy_;  ///< with qp.receive_penalty

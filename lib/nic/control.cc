@@ -177,6 +177,12 @@ Result<std::uint32_t> Nic::create_qp(unsigned worker, const QpParams& params) {
   return qpn;
 }
 
+std::size_t Nic::qp_bytes(const QpParams& params) {
+  const QpHome home(0, params, std::make_shared<cc::Qpcc>(cc::FixedWindow(params.fixed_window_bytes)), 0);
+  return sizeof(home) + home.qp.heap_bytes() + home.qp.ev_set().heap_bytes() +
+         home.ev_stats.capacity() * sizeof(EvStats);
+}
+
 Result<void> Nic::destroy_qp(std::uint32_t qpn) {
   WorkerCore* w = owner_of(*core_, qpn);
   if (home_of(w, qpn) == nullptr) return no_qp(qpn);

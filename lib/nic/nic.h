@@ -89,6 +89,8 @@ class Nic {
   /// A QP in RESET on `worker`; gives its QPN (worker | slot | generation, > 2). Refused when the worker's
   /// slots are full, an EV names a plane we do not have, or a limit is out of range.
   Result<std::uint32_t> create_qp(unsigned worker, const QpParams& params);
+  /// What a QP of these takes of memory, found by making one; they are such as create_qp takes. Any thread.
+  static std::size_t qp_bytes(const QpParams& params);
   /// transport::Qp::modify; `peer` (one per plane) goes with kAttrAv and is needed before RTR.
   Result<void> modify_qp(std::uint32_t qpn, transport::QpState to, const transport::QpAttr& attr,
                          std::uint32_t mask, std::span<const PeerPlane> peer = {});

@@ -31,6 +31,12 @@ Result<void> EvSetConfig::check(std::size_t ev_count) const {
   return {};
 }
 
+std::size_t EvSet::heap_bytes() const {
+  const auto of = [](const auto& v) { return v.capacity() * sizeof(*v.data()); };
+  return of(list_) + of(state_) + of(place_) + of(policies_) + of(ordinal_) + of(by_plane_) + of(proof_) +
+         of(health_) + of(rtts_) + of(bad_) + of(events_);
+}
+
 EvSet::EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, std::uint64_t seed)
     : rng_(seed), table_(std::move(table)), config_(config) {
   assert(table_ != nullptr && config_.check(table_->size()));

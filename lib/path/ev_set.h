@@ -110,6 +110,8 @@ struct EvSetConfig {
 class EvSet {
  public:
   EvSet(std::shared_ptr<const EvTable> table, const EvSetConfig& config, std::uint64_t seed);
+  /// Memory taken at construction beside the object itself and the table.
+  [[nodiscard]] std::size_t heap_bytes() const;
 
   [[nodiscard]] const EvTable& table() const { return *table_; }
   [[nodiscard]] EvState state(EvIndex ev) const { return state_[ev]; }

@@ -67,7 +67,7 @@ Offer offer(std::uint8_t host) {
 
 TEST(Plan, CompatibleEndsPass) {
   EXPECT_TRUE(check_peer(offer(1), offer(2), 4096));
-  EXPECT_TRUE(check_offer(config::EndpointConfig{}, offer(2), 1ULL << 40));
+  EXPECT_TRUE(check_offer(config::EndpointConfig{}, offer(2), 1ULL << 40, 4096));
 }
 
 TEST(Plan, EachIncompatibilityIsNamed) {
@@ -128,7 +128,7 @@ TEST(Plan, AnOfferBeyondTheLimitsIsRefusedBeforeMemoryIsTaken) {
   const auto said = [&](auto change) {
     Offer o = offer(2);
     change(o);
-    const Result<void> r = check_offer(own, o, 1ULL << 40);
+    const Result<void> r = check_offer(own, o, 1ULL << 40, 4096);
     return r ? std::string() : r.error().message;
   };
   EXPECT_NE(said([](Offer& o) { o.workload.kind = "read_bw"; }).find("'read_bw' is not known"),
@@ -141,20 +141,26 @@ TEST(Plan, AnOfferBeyondTheLimitsIsRefusedBeforeMemoryIsTaken) {
 }
 
 TEST(Plan, TheServingEndNamesItsMemoryLimit) {
-  const auto said = [](std::uint64_t limit_bytes, std::uint64_t free_bytes, bool both_ways) {
+  const auto said = [](std::uint64_t limit_bytes, std::uint64_t free_bytes, bool both_ways,
+                       std::uint64_t bytes_a_qp = 0) {
     config::EndpointConfig own;
     own.oob.memory_limit_bytes = limit_bytes;
     Offer o = offer(2);
     o.workload.region_bytes = 64ULL << 20;
     o.workload.bidirectional = both_ways;
-    const Result<void> r = check_offer(own, o, free_bytes);
+    const Result<void> r = check_offer(own, o, free_bytes, bytes_a_qp);
     return r ? std::string() : r.error().message;
   };
   constexpr std::uint64_t kMib = 1ULL << 20;
   EXPECT_EQ(said(64 * kMib, 1, false), "");
   EXPECT_EQ(said(64 * kMib, 1 << 30, true),
-            "the run needs 128 MiB of message memory at the serving end, which gives 64 MiB at most "
+            "the run needs 128 MiB of memory (128 for messages, 0 for QPs) at the serving end, which gives "
+            "64 MiB at "
+            "most "
             "(oob.memory_limit); use smaller messages, fewer QPs or a smaller --tx-depth");
+  EXPECT_NE(said(64 * kMib, 1, false, 1).find("65 MiB of memory (64 for messages, 1 for QPs)"),
+            std::string::npos)
+      << "what the peer's number of QPs takes is part of it";
   EXPECT_EQ(said(0, 128 * kMib, false), "") << "half of what is free";
   EXPECT_NE(said(0, 127 * kMib, false).find("63 MiB at most (oob.memory_limit there: half of what is free)"),
             std::string::npos);

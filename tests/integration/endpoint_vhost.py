@@ -158,7 +158,7 @@ def set_up_takes_its_time():
 def a_limit_of_memory():
     pair = Pair(program, ["-s", "1M", "-q", 8, "-n", 10], ["--set", "oob.memory_limit=16M"])
     text = pair.run.finish(3)
-    check("the run needs 64 MiB of message memory at the serving end, which gives 16 MiB at most (oob.memory_limit)" in text,
+    check("(64 for messages, 1 for QPs) at the serving end, which gives 16 MiB at most (oob.memory_limit)" in text,
           text)
     pair.serve.finish(3)
     print("ok: a run that needs more memory than the serving end gives is refused")

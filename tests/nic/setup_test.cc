@@ -64,6 +64,24 @@ TEST(Setup, QpsAreRefusedWithTheReason) {
   EXPECT_TRUE(mentions(a.nic->connect_qp(*third, attr, peers).error(), "MAC"));
 }
 
+// Who asks what a peer's QPs would take refuses what is too much: each part that grows counts.
+TEST(Setup, AQpSaysWhatItTakes) {
+  QpParams p;
+  p.evs = TwoNics(Wiring{}).evs();
+  const std::size_t plain = Nic::qp_bytes(p);
+  EXPECT_GT(plain, sizeof(transport::Qp) + p.evs->size() * sizeof(EvStats));
+  QpParams queues = p;
+  queues.limits.max_send_wr = queues.limits.max_recv_wr = 32768;
+  EXPECT_GT(Nic::qp_bytes(queues),
+            plain + 32768 * (sizeof(transport::WorkRequest) + sizeof(transport::Completion)) / 2);
+  QpParams window = p;
+  window.limits.max_mpr = window.limits.max_mpr_dest = 255;
+  EXPECT_GT(Nic::qp_bytes(window), plain + 255 * 32);
+  QpParams events = p;
+  events.policy.ev.event_capacity += 10'000;
+  EXPECT_GT(Nic::qp_bytes(events), plain + 10'000 * sizeof(path::EvSet::Event) - 1);
+}
+
 TEST(Setup, PathMtuIsHeldAgainstTheNicAndThePort) {
   Wiring s;
   s.nic.max_pmtu = 1024;
