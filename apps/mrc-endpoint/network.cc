@@ -341,6 +341,7 @@ Result<void> Network::Impl::open_ports(const EndpointConfig& c) {
       p.tx_burst = ethdev::guarded_tx_burst;
     }
     p.link_up = port.link_ask();
+    p.rx_missed = port.missed_ask();
     nics[0].planes.push_back(std::move(p));
     names[0].push_back(port.caps().name);
   }

@@ -2,6 +2,7 @@
 #include "ethdev/kernel_iface.h"
 
 #include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <rte_config.h>
@@ -12,7 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
 
 #include "ethdev/text.h"
 
@@ -23,6 +28,8 @@ namespace {
 struct Watch {
   int fd = -1;
   std::array<char, IFNAMSIZ> name{};
+  std::vector<int> packet_sockets;  ///< the driver's
+  std::uint64_t missed = 0;
 };
 std::array<Watch, RTE_MAX_ETHPORTS> watches;
 
@@ -34,6 +41,26 @@ ifreq request_for(const char* name) {
 
 int open_socket() {
   return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+/// Sockets of this process that hear the interface's packets. The driver keeps the numbers of its own to
+/// itself.
+std::vector<int> packet_sockets_of(const std::string& iface) {
+  std::vector<int> found;
+  const unsigned index = if_nametoindex(iface.c_str());
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", gone)) {
+    const int fd = std::atoi(entry.path().filename().c_str());
+    int domain = 0;
+    socklen_t size = sizeof(domain);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_PACKET) continue;
+    sockaddr_ll bound{};
+    size = sizeof(bound);
+    const bool ours = getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) == 0 &&
+                      static_cast<unsigned>(bound.sll_ifindex) == index;
+    if (ours) found.push_back(fd);
+  }
+  return found;
 }
 
 }  // namespace
@@ -70,6 +97,9 @@ Result<void> watch_kernel_link(std::uint16_t port, const std::string& iface) {
   Watch& watch = watches.at(port);
   std::memcpy(watch.name.data(), iface.data(), std::min(iface.size(), watch.name.size() - 1));
   watch.fd = fd;
+  watch.packet_sockets = packet_sockets_of(iface);
+  static_cast<void>(kernel_rx_missed(port));  // what was missed before does not count
+  watch.missed = 0;
   return {};
 }
 
@@ -77,6 +107,16 @@ void forget_kernel_link(std::uint16_t port) {
   Watch& watch = watches.at(port);
   if (watch.fd >= 0) close(watch.fd);
   watch = Watch{};
+}
+
+std::uint64_t kernel_rx_missed(std::uint16_t port) {
+  Watch& watch = watches[port];
+  for (const int fd : watch.packet_sockets) {
+    tpacket_stats seen{};
+    socklen_t size = sizeof(seen);
+    if (getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &seen, &size) == 0) watch.missed += seen.tp_drops;
+  }
+  return watch.missed;
 }
 
 bool kernel_link_up(std::uint16_t port) {

@@ -25,4 +25,8 @@ void forget_kernel_link(std::uint16_t port);
 /// watched. Any thread.
 [[nodiscard]] bool kernel_link_up(std::uint16_t port);
 
+/// Packets that the kernel dropped since watch_kernel_link because a ring of the port's af_packet sockets was
+/// full: the driver does not count them. One thread at a time: the kernel forgets what was read.
+[[nodiscard]] std::uint64_t kernel_rx_missed(std::uint16_t port);
+
 }  // namespace mrc::ethdev

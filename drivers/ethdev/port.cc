@@ -328,6 +328,10 @@ LinkAsk Port::link_ask() const {
   return asks_kernel() ? kernel_link_up : nullptr;
 }
 
+MissedAsk Port::missed_ask() const {
+  return caps_.driver == Driver::kAfPacket ? kernel_rx_missed : nullptr;
+}
+
 Result<void> Port::wait_link_up(std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   constexpr std::chrono::milliseconds kPoll{5};

@@ -46,6 +46,8 @@ struct PortStats {
 /// How a worker asks for a port's link, every few milliseconds.
 using LinkAsk = bool (*)(std::uint16_t port);
 
+using MissedAsk = std::uint64_t (*)(std::uint16_t port);
+
 /// A configured port. Move-only; the destructor stops and closes it. Control thread only, unless said
 /// otherwise.
 class Port {
@@ -72,6 +74,10 @@ class Port {
   /// What a worker has to ask instead of the driver; null: the driver's own answer holds. memif: also whether
   /// bursts are let through; af_packet and af_xdp: the kernel.
   [[nodiscard]] LinkAsk link_ask() const;
+
+  /// Packets that the port lost before a burst could take them and that its driver leaves out of its
+  /// counters; null: it leaves out none. af_packet: what the kernel had no room for.
+  [[nodiscard]] MissedAsk missed_ask() const;
 
   [[nodiscard]] const PortCaps& caps() const { return caps_; }
   [[nodiscard]] BurstPort burst_port() const { return {caps_.port_id, caps_.needs_guard}; }

@@ -27,6 +27,7 @@ class AppQueue;
 using BurstFn = std::uint16_t (*)(std::uint16_t port, std::uint16_t queue, rte_mbuf** pkts, std::uint16_t n);
 /// Whether the link is up; asked every link_poll_interval, not a packet.
 using LinkFn = bool (*)(std::uint16_t port);
+using MissedFn = std::uint64_t (*)(std::uint16_t port);
 
 inline constexpr std::size_t kMaxWorkers = 16;  ///< 4 bits of a QPN
 inline constexpr std::size_t kMaxQpsPerWorker =
@@ -53,7 +54,8 @@ struct PlanePort {
   std::uint32_t max_frame_bytes = 0;  ///< largest frame without FCS the port passes; 0: not known
   BurstFn rx_burst = nullptr;         ///< null: rte_eth_rx_burst; else a driver's guard or a test's tap
   BurstFn tx_burst = nullptr;
-  LinkFn link_up = nullptr;  ///< null: rte_eth_link_get_nowait
+  LinkFn link_up = nullptr;      ///< null: rte_eth_link_get_nowait
+  MissedFn rx_missed = nullptr;  ///< what the driver lost before a burst and does not count; null: it counts
 };
 
 enum class IcrcMode : std::uint8_t { kVerify, kIgnore };

@@ -141,8 +141,10 @@ DriverStats Nic::driver_stats(unsigned plane) {
     if (!w->ports.at(plane).asks_link) continue;
     on_worker(*w, [&] {
       rte_eth_stats stats{};
-      if (rte_eth_stats_get(core_->config.planes[plane].dpdk_port, &stats) == 0)
+      const PlanePort& port = core_->config.planes[plane];
+      if (rte_eth_stats_get(port.dpdk_port, &stats) == 0)
         out = {stats.imissed, stats.ierrors, stats.rx_nombuf, stats.oerrors};
+      if (port.rx_missed != nullptr) out.rx_missed += port.rx_missed(port.dpdk_port);
     });
   }
   return out;

@@ -135,11 +135,27 @@ def down_from_the_start():
     ran, served = pair(veth, "-s", 16384, "-n", 100).finish()
     check(ran["pass"] and served["pass"], "one plane is enough")
     check([plane["link_up"] for plane in ran["phases"][0]["planes"]] == [True, False], ran["phases"][0]["planes"])
+    for result in (ran, served):  # a veth falls at both ends
+        check("plane 1: link DOWN from the start" in result["warnings"], result["warnings"])
     veth.set(veth.a, "d0", "down")
     p = pair(veth, "-s", 16384, "-n", 100)
     check("all 2 planes are down after 5 s; check cables" in p.run.finish(4, 30), p.run.text())
     p.serve.finish(4, 30)
     print("ok: one plane down from the start is left out; with none it ends in words")
+
+
+def a_receiver_that_stops():
+    """Frames for which the kernel had no room were lost at the port: counted there, and the run says so."""
+    veth = Veth(9000)
+    p = pair(veth, "-s", 65536, "-D", 5)
+    p.under_way()
+    p.serve.signal(signal.SIGSTOP)
+    time.sleep(1)
+    p.serve.signal(signal.SIGCONT)
+    ran, served = p.finish()
+    plane = served["phases"][0]["planes"][0]
+    check(plane["rx_missed_pkts"] > 0 and any("rx_missed" in w for w in served["warnings"]), (plane, served["warnings"]))
+    print("ok: a receiver that was stopped for a second: rx_missed", plane["rx_missed_pkts"], ran["phases"][0]["retransmissions"])
 
 
 def ends():
@@ -203,4 +219,4 @@ def af_xdp_two_workers():
 
 
 lib.run_cases(mtus, mtu_does_not_fit, workloads, two_workers, one_link, one_plane_down, all_planes_down, down_from_the_start,
-              ends, af_xdp, af_xdp_down, af_xdp_two_workers)
+              a_receiver_that_stops,              ends, af_xdp, af_xdp_down, af_xdp_two_workers)
