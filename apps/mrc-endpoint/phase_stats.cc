@@ -121,6 +121,10 @@ void add_transport(const Snapshot& before, const Snapshot& after, report::PhaseR
     }
     r.retransmissions.emplace_back(kCauses[c], sum);
   }
+  std::uint64_t silent = 0;
+  for (std::size_t i = 0; i < after.qps.size(); ++i)
+    silent += delta(after.qps[i].ev_counters.planes_down, before.qps[i].ev_counters.planes_down);
+  r.transport.emplace_back("planes_silent", silent);
 }
 
 void add_evs(const Snapshot& before, const Snapshot& after, const path::EvTable& table,

@@ -86,7 +86,9 @@ void ev_events(const PhaseResult& p, Out out) {
   std::string line;
   for (const auto& [kind, n] : kinds) line += fmt::format("{}{} {}", line.empty() ? "" : ", ", n, kind);
   fmt::format_to(out, "  EV events    {}{}\n", line,
-                 e.dropped == 0 ? "" : fmt::format("; {} more were dropped", e.dropped));
+                 e.dropped == 0 ? ""
+                                : fmt::format("; {} more events were not recorded, of {} in all", e.dropped,
+                                              e.events.size() + e.dropped));
 }
 
 void controllers(const PhaseResult& p, Out out) {
@@ -139,6 +141,12 @@ void phase(const RunResult& run, const PhaseResult& p, const TableOptions& optio
   ev_events(p, out);
   controllers(p, out);
   const std::uint64_t spurious = value_of(p.transport, "spurious_rtx");
+  if (const std::uint64_t silent = value_of(p.transport, "planes_silent"); silent != 0)
+    fmt::format_to(out,
+                   "  silence      {} times a QP took a plane for dead whose link was up: three losses in a "
+                   "row and no answer "
+                   "(D9); what it had there was sent again as plane_down\n",
+                   silent);
   if (!p.fabric.empty()) fmt::format_to(out, "  fabric       {}\n", count_line(p.fabric, true));
   const char* const both = p.of_both_ends.empty() ? "" : "  (both ends together)";
   fmt::format_to(out, "  rtx          {}{}{}\n  drops        {}{}\n  packets      {}{}\n",

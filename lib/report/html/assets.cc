@@ -119,7 +119,7 @@ function row(name, value) {
   for (const text of [name, value]) { const td = document.createElement('td'); td.textContent = text; tr.append(td); }
   return tr;
 }
-const words = {s: 'SKIP', b: 'ASSUMED_BAD', p: 'its plane is out of service', d: 'DENIED', 0: 'GOOD, nothing sent'};
+const words = {s: 'SKIP', b: 'ASSUMED_BAD', p: 'its plane is out of service: no link, or silent (D9)', d: 'DENIED', 0: 'GOOD, nothing sent'};
 function show(c, e) {
   const box = c.svg.getBoundingClientRect(), k = box.width / c.svg.viewBox.baseVal.width;
   const x = (e.clientX - box.left) / k, y = (e.clientY - box.top) / k, at = (x - LEFT) / WIDTH;

@@ -177,9 +177,9 @@ std::string legend(const Cells& cells, const Columns& columns) {
                           static_cast<double>(std::max<std::size_t>(cells.columns, 1));
   out += fmt::format("</svg> GOOD: from nothing to {} packets and more in {}</span>", cells.busy,
                      quantity(block_ns, Unit::kNanoseconds));
-  constexpr std::array<const char*, 4> kNames{"SKIP: rests for one turn",
-                                              "ASSUMED_BAD: probed, carries no data",
-                                              "its plane is out of service", "DENIED: taken out"};
+  constexpr std::array<const char*, 4> kNames{
+      "SKIP: rests for one turn", "ASSUMED_BAD: probed, carries no data",
+      "its plane is out of service: no link, or silent (D9)", "DENIED: taken out"};
   for (std::size_t i = 0; i < kNames.size(); ++i)
     out += fmt::format(
         "<span><svg viewBox=\"0 0 16 12\" aria-hidden=\"true\"><path class=\"cell l{}\" d=\"M0 6h16\" "
