@@ -83,6 +83,39 @@ int connect_once(const Address& a, Duration timeout) {
   return -1;
 }
 
+/// What helps against a connection that did not come about.
+std::string connect_advice(int error) {
+  switch (error) {
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EADDRNOTAVAIL:
+      return "this machine has no way there; is that the peer's address, and its interface up with a route?";
+    case ETIMEDOUT:
+      return "nobody answers there; is that the peer's address, and no firewall on the way?";
+    case ECONNREFUSED:
+      return fmt::format(
+          "nobody listens there: start the other end first: {} serve ...; or it is busy: it takes one run",
+          program_name());
+    default:
+      return fmt::format("start the other end first: {} serve ...", program_name());
+  }
+}
+
+std::string listen_advice(int error) {
+  switch (error) {
+    case EADDRNOTAVAIL:
+      return "it is no address of this machine; --listen takes one that 'ip address' lists, or 0.0.0.0 or :: "
+             "for all";
+    case EACCES:
+      return "ports below 1024 want root; choose another with --port";
+    case EADDRINUSE:
+      return "another program, or another serve, has it; choose another with --port";
+    default:
+      return "choose another address with --listen, or another port with --port";
+  }
+}
+
 void no_delay(int fd) {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -140,9 +173,9 @@ Result<OobSocket> OobSocket::connect(const std::string& address, std::uint16_t p
     ::usleep(50'000);  // the peer may be starting
   } while (Clock::now() < end && (stop == nullptr || *stop == 0));
   if (stop != nullptr && *stop != 0) return Error{"interrupted before a connection stood"};
-  return Error{fmt::format(
-      "no connection to {} port {} within {:.1f} s: {}; start the other end first: {} serve ...", address,
-      port, static_cast<double>(timeout.ns) / 1e9, std::strerror(error), program_name())};
+  return Error{fmt::format("no connection to {} port {} within {:.1f} s: {}; {}", address, port,
+                           static_cast<double>(timeout.ns) / 1e9, std::strerror(error),
+                           connect_advice(error))};
 }
 
 bool OobSocket::receive(std::string& into) {
@@ -212,8 +245,9 @@ Result<OobListener> OobListener::listen(const std::string& address, std::uint16_
   const int on = 1;
   if (l.fd_ >= 0) ::setsockopt(l.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (l.fd_ < 0 || ::bind(l.fd_, a->get(), a->size) != 0 || ::listen(l.fd_, 4) != 0) {
-    return Error{fmt::format("cannot listen on {} port {}: {}; choose another with --port", address, port,
-                             std::strerror(errno))};
+    const int error = errno;
+    return Error{fmt::format("cannot listen on {} port {}: {}; {}", address, port, std::strerror(error),
+                             listen_advice(error))};
   }
   sockaddr_storage s{};
   socklen_t size = sizeof(s);

@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/program_name.h"
 #include "config/endpoint_schema.h"
+#include "config/key_facts.h"
 #include "config/yaml_tree.h"
 #include "ignored_settings.h"
 #include "socket_directory.h"
@@ -72,7 +74,8 @@ class Collector {
               settings_.insert(settings_.end(), instead.begin(), instead.end());
               settings_.emplace_back(key, v);
             },
-            doc + "  [" + key + "]")
+            fmt::format("{}{}  [{}]", doc, doc.find("default") == std::string::npos ? facts_of(key) : "",
+                        key))
         ->take_last();
   }
   CLI::Option* flag(CLI::App& app, const std::string& flags, const std::string& key, const std::string& set,
@@ -82,7 +85,14 @@ class Collector {
   }
 
  private:
+  /// " (default; limits)" of a key, as the configuration describes it.
+  std::string facts_of(const std::string& key) const {
+    const auto at = facts_.find(key);
+    return at == facts_.end() ? "" : fmt::format(" ({})", at->second);
+  }
+
   Settings& settings_;
+  const std::map<std::string, std::string> facts_ = config::key_facts();
 };
 
 struct Raw {
@@ -113,7 +123,7 @@ void add_common(CLI::App& app, Collector& c, Raw& raw, Options& o) {
   c.value(app, "--peer-timeout", "oob.peer_timeout_s",
           "seconds of silence after which the peer counts as gone");
   c.value(app, "--capture", "capture.file", "write packets to this pcapng file");
-  c.value(app, "--seed", "seed", "all randomness");
+  c.value(app, "--seed", "seed", "all randomness; 0: drawn and printed");
   c.flag(app, "--no-verify", "workload.verify", "false", "do not look at the data");
   app.add_option("--set", raw.sets, "KEY=VALUE of any configuration key");
   app.add_option("--json", o.json_path, "write the result as JSON to this file, '-' for standard output");
@@ -131,11 +141,13 @@ void add_run(CLI::App& app, Collector& c, Raw& raw) {
          "all powers of two from 2 to 8 MiB, one after the other")
       ->excludes("--size");
   c.value(app, "-q,--qps", "workload.qps", "queue pairs");
-  c.value(app, "-n,--iters", "workload.iterations", "messages a QP", {{"workload.duration_s", "0"}});
-  c.value(app, "-D,--duration", "workload.duration_s", "seconds instead of a number of messages",
+  c.value(app, "-n,--iters", "workload.iterations", "messages a QP; 0: by duration, or 5000 (write_lat 1000)",
+          {{"workload.duration_s", "0"}});
+  c.value(app, "-D,--duration", "workload.duration_s", "seconds instead of a number of messages; 0: a number",
           {{"workload.iterations", "0"}})
       ->excludes("--iters");
-  c.value(app, "-t,--tx-depth", "workload.depth", "messages outstanding a QP");
+  c.value(app, "-t,--tx-depth", "workload.depth",
+          "messages outstanding a QP; 0: 128 (write_lat 1), fewer when they are large");
   c.flag(app, "-b,--bidirectional", "workload.bidirectional", "true", "both ends send");
   c.value(app, "--pin-ev", "workload.pin_ev", "send everything on this EV");
   c.value(app, "--loss", "fabric.loss", "probability of loss in the virtual fabric");
@@ -146,6 +158,10 @@ void add_run(CLI::App& app, Collector& c, Raw& raw) {
 /// What the command line says, as settings of keys, in the order in which they take effect.
 Result<Settings> settings_of(const Raw& raw, const std::vector<std::string>& eal_args) {
   Settings all = raw.settings;
+  if (!raw.devices.empty() && raw.ips.size() > raw.devices.size())
+    return Error{
+        fmt::format("--ip is given {} times and --device {}: one of each for a plane, in the same order",
+                    raw.ips.size(), raw.devices.size())};
   for (std::size_t i = 0; i < std::max(raw.devices.size(), raw.ips.size()); ++i) {
     if (i < raw.devices.size())
       all.emplace_back(fmt::format("planes[{}].device", i), config::quoted(raw.devices[i]));
@@ -194,6 +210,35 @@ Result<void> check_ends(const Options& o) {
                                program_name()))};
 }
 
+/// Profile ethdev drives what is on the PCI bus; the name of an interface is the kernel's.
+Result<void> check_pci_names(const Options& o) {
+  const auto is_pci = [](std::string_view device) {
+    device = device.substr(0, device.find(','));
+    return device.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos &&
+           device.find(':') != std::string_view::npos && device.find('.') != std::string_view::npos;
+  };
+  if (o.config.profile != config::Profile::kEthdev) return {};
+  for (std::size_t i = 0; i < o.config.planes.size(); ++i) {
+    if (is_pci(o.config.planes[i].device)) continue;
+    return Error{
+        fmt::format("planes[{}].device: '{}' is no PCI address like 0000:01:00.0, which profile ethdev "
+                    "takes; tools/doctor lists "
+                    "them. An interface of the kernel goes with --profile af_packet",
+                    i, o.config.planes[i].device)};
+  }
+  return {};
+}
+
+/// What somebody who mixed up the ends meant.
+std::string other_end(const CLI::App& serve, const CLI::App& run, const std::vector<std::string>& args) {
+  const auto given = [&](std::string_view option) {
+    return std::any_of(args.begin(), args.end(), [&](const std::string& a) { return a.starts_with(option); });
+  };
+  if (serve.parsed() && given("--connect")) return "serve is connected to: --listen ADDRESS, one of its own";
+  if (run.parsed() && given("--listen")) return "run connects: --connect ADDRESS, the serving end's";
+  return "";
+}
+
 Parsed early(std::string text, ExitCode code) {
   Parsed p;
   p.exit = {std::move(text), code, code != ExitCode::kPass};
@@ -240,7 +285,9 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
     const CLI::App* shown = serve->parsed() ? serve : run->parsed() ? run : &app;
     return early(shown->help(), ExitCode::kPass);
   } catch (const CLI::ParseError& e) {
-    return early(fmt::format("mrc-endpoint: {}\nTry '{} {}--help'.\n", e.what(), program_name(),
+    const std::string hint = other_end(*serve, *run, args);
+    return early(fmt::format("mrc-endpoint: {}{}{}\nTry '{} {}--help'.\n", e.what(), hint.empty() ? "" : "; ",
+                             hint, program_name(),
                              serve->parsed() ? "serve "
                              : run->parsed() ? "run "
                                              : ""),
@@ -265,6 +312,7 @@ Parsed parse_command_line(const std::vector<std::string>& args) {
   o.config = *std::move(config);
   if (const Result<void> r = check_for_ignored(o.command, o.config, *settings); !r)
     return refused(r.error().message);
+  if (const Result<void> r = check_pci_names(o); !r) return refused("mrc-endpoint: " + r.error().message);
   if (const Result<void> r = check_workers(o); !r) return refused("mrc-endpoint: " + r.error().message);
   if (const Result<void> r = config::check_controller(o.config); !r)
     return refused("mrc-endpoint: " + r.error().message);

@@ -99,17 +99,20 @@ ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& 
   return code;
 }
 
-ExitCode publish(const report::RunResult& result, const Options& options, ExitCode code) {
+ExitCode publish(report::RunResult& result, const Options& options, ExitCode code) {
   std::fflush(stderr);
+  code = publish_json(result, options, code);
+  result.exit_code = static_cast<int>(code);
   report::say(options.json_path == "-" ? stderr : stdout, "{}", report::to_table(result, {options.show_evs}));
   std::fflush(stdout);
-  return publish_json(result, options, code);
+  return code;
 }
 
-ExitCode publish_json(const report::RunResult& result, const Options& options, ExitCode code) {
+ExitCode publish_json(report::RunResult& result, const Options& options, ExitCode code) {
   if (options.json_path.empty()) return code;
   if (Result<void> r = report::write_file_atomically(options.json_path, report::to_json(result)); !r) {
-    report::say(stderr, "mrc-endpoint: --json {}\n", r.error().message);
+    result.failures.push_back("--json " + r.error().message);
+    report::say(stderr, "mrc-endpoint: {}\n", result.failures.back());
     return code == ExitCode::kPass ? ExitCode::kUsage : code;
   }
   return code;

@@ -25,11 +25,11 @@ void merge_receiver(report::PhaseResult& run, const report::PhaseResult& serve);
 ExitCode judge(report::RunResult& result, const std::optional<ExchangeFailure>& failure,
                const std::string& capture_failure);
 
-/// Table to standard output (standard error when the JSON goes there), JSON to its file. An unwritable file
-/// makes the exit code kUsage when it was a pass.
-ExitCode publish(const report::RunResult& result, const Options& options, ExitCode code);
+/// JSON to its file, then the table, which tells of it, to standard output (standard error when the JSON goes
+/// there). An unwritable file makes the exit code kUsage when it was a pass.
+ExitCode publish(report::RunResult& result, const Options& options, ExitCode code);
 
 /// The file alone, for a run that never began.
-ExitCode publish_json(const report::RunResult& result, const Options& options, ExitCode code);
+ExitCode publish_json(report::RunResult& result, const Options& options, ExitCode code);
 
 }  // namespace mrc::endpoint

@@ -3,7 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 
 #include "ethdev/caps.h"
 #include "ethdev/kernel_iface.h"
@@ -97,6 +102,49 @@ Result<std::vector<PlaneMtu>> kernel_mtus(const EndpointConfig& c) {
   return out;
 }
 
+namespace {
+
+/// Who makes a socket must be able to write where it lies.
+Result<void> check_socket(const EndpointConfig& c, Ends ends, std::size_t i) {
+  if (!config::joins_by_sockets(c.profile) || link_role(c, ends) != ethdev::Role::kServer) return {};
+  const std::string& path = c.planes[i].device;
+  if (path.starts_with('@')) return {};  // has no place in the file system
+  const std::size_t slash = path.rfind('/');
+  const std::string directory =
+      slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+  if (::access(directory.c_str(), W_OK | X_OK) == 0 || errno == ENOENT)
+    return {};  // prepare_vdev() tells of that
+  return Error{fmt::format("directory {} is not writable, and the socket {} is to be made there: {}",
+                           directory, path, std::strerror(errno))};
+}
+
+/// Of this machine, and not of the loopback kind, which has neither an address nor a peer behind it.
+Result<void> check_interface(const std::string& iface) {
+  std::string address;
+  std::ifstream("/sys/class/net/" + iface + "/address") >> address;
+  if (address != "00:00:00:00:00:00") return {};
+  return Error{
+      fmt::format("interface {} has no MAC address; a loopback carries no planes: use a veth pair, or "
+                  "--profile vhost between two processes of this machine",
+                  iface)};
+}
+
+/// "in.pcap,out.pcap", not the name of an interface.
+Result<void> check_files(const std::string& device) {
+  if (device.find_first_of("/,") != std::string::npos ||
+      ::access(("/sys/class/net/" + device).c_str(), F_OK) != 0)
+    return {};
+  return Error{fmt::format("{} is an interface: --device {}{}, or name files: --device in.pcap,out.pcap",
+                           device, kLive, device)};
+}
+
+Result<void> check_pci(const std::string& device) {
+  const std::string address = device.substr(0, device.find(','));
+  if (::access(("/sys/bus/pci/devices/" + address).c_str(), F_OK) == 0) return {};
+  return Error{fmt::format("PCI device {} is not on this machine; tools/doctor lists its NICs", address)};
+}
+
+/// That the kernel interfaces may be opened by us, as far as can be told without DPDK.
 Result<void> check_kernel_planes(EndpointConfig c, Ends ends) {
   const auto mtus = kernel_mtus(c);
   if (!mtus) return mtus.error();
@@ -112,6 +160,20 @@ Result<void> check_kernel_planes(EndpointConfig c, Ends ends) {
       ready = ethdev::prepare_vdev(*vdev);
     }
     if (!ready) return Error{fmt::format("plane {}: {}", i, ready.error().message)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_devices(const EndpointConfig& c, Ends ends) {
+  if (Result<void> ok = check_kernel_planes(c, ends); !ok) return ok;
+  for (std::size_t i = 0; i < c.planes.size(); ++i) {
+    Result<void> ok = check_socket(c, ends, i);
+    if (const std::string iface = kernel_iface(c, i); ok && !iface.empty()) ok = check_interface(iface);
+    if (ok && c.profile == Profile::kPcap) ok = check_files(c.planes[i].device);
+    if (ok && c.profile == Profile::kEthdev) ok = check_pci(c.planes[i].device);
+    if (!ok) return Error{fmt::format("plane {}: {}", i, ok.error().message)};
   }
   return {};
 }

@@ -36,9 +36,9 @@ struct PlaneMtu {
 /// Of those planes that are kernel interfaces, the limit of their driver included. Errors: no such interface.
 [[nodiscard]] Result<std::vector<PlaneMtu>> kernel_mtus(const config::EndpointConfig& config);
 
-/// Whether the kernel interfaces below the planes are there, and may be opened by us, as far as can be told
-/// without DPDK. Errors: the plane, what is wrong, the command that mends it.
-[[nodiscard]] Result<void> check_kernel_planes(config::EndpointConfig config, Ends ends);
+/// Whether the devices of the planes are there, of the kind that the profile takes, and may be opened by us,
+/// as far as can be told without DPDK. Errors: the plane, what is wrong, what mends it.
+[[nodiscard]] Result<void> check_devices(const config::EndpointConfig& config, Ends ends);
 
 /// qp.mtu, or for `auto` the largest path MTU that all planes carry. Errors: a plane does not carry it; says
 /// which, what it has, what is needed, and both ways to mend it.

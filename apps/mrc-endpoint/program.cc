@@ -80,11 +80,12 @@ std::optional<Failure> Program::start() {
   if (const Result<void> r = claim_made_up_sockets(options_.config); !r)
     return Failure{ExitCode::kUsage, r.error().message};
   const auto clock = [this] { return now(); };
+  // A device that is not here has nothing to do with the peer, nor with DPDK: it is said before either is
+  // waited for.
+  const Ends ends = options_.command == Command::kRun ? Ends::kRun : Ends::kServe;
+  if (const Result<void> r = check_devices(options_.config, ends); !loopback() && !r)
+    return Failure{ExitCode::kUsage, r.error().message};
   if (options_.command == Command::kRun) {
-    // An interface that is not here has nothing to do with the peer: it is said before that one is waited
-    // for.
-    if (const Result<void> r = check_kernel_planes(options_.config, Ends::kRun); !r)
-      return Failure{ExitCode::kUsage, r.error().message};
     std::optional<Failure> failure = connection_.open(clock);
     return failure ? failure : connection_.greet_during([this] { return hosts_.build(); }, clock);
   }
@@ -190,8 +191,11 @@ ExitCode Program::write_report(ExitCode code) {
   if (!sampler_) return code;
   const report::html::Page page = page_of(result_, hosts_.shown().config, *sampler_);
   if (Result<void> r = report::write_file_atomically(options_.report_path, report::html::write(page)); !r) {
-    report::say(stderr, "mrc-endpoint: --report {}\n", r.error().message);
-    return code == ExitCode::kPass ? ExitCode::kUsage : code;
+    result_.failures.push_back("--report " + r.error().message);
+    report::say(stderr, "mrc-endpoint: {}\n", result_.failures.back());
+    code = code == ExitCode::kPass ? ExitCode::kUsage : code;
+    result_.exit_code = static_cast<int>(code);
+    return code;
   }
   report::say(stderr, "report: {}\n", options_.report_path);
   return code;
@@ -225,10 +229,10 @@ ExitCode Program::run() {
   finish();
   const ExitCode code = judge(result_, failure_, capture_failure_);
   if (failure_) report::say(stderr, "mrc-endpoint: {}\n", failure_->message);
-  const ExitCode published = publish(result_, options_, code);
-  const ExitCode reported = write_report(published);
-  exit_within(kCleanUpSeconds, static_cast<int>(reported));
-  return reported;
+  // The table comes last: its verdict is the exit code.
+  const ExitCode published = publish(result_, options_, write_report(code));
+  exit_within(kCleanUpSeconds, static_cast<int>(published));
+  return published;
 }
 
 }  // namespace

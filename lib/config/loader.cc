@@ -177,7 +177,10 @@ void Loader::flag(std::string_view key, bool& out, std::string_view /*doc*/) {
 bool Loader::check_text(const YamlNode& node, const std::string& path, const TextRule& rule) {
   if (node.kind == YamlNode::Kind::kScalar && (node.scalar.empty() || rule.ok(node.scalar))) return true;
   diagnostics_.add(node.line, path,
-                   fmt::format("expected {}, found {}", rule.what, mrc::config::describe(node)));
+                   // Quoted or not is all the same to a text.
+                   fmt::format("expected {}, found {}", rule.what,
+                               node.kind == YamlNode::Kind::kScalar ? fmt::format("'{:.60}'", node.scalar)
+                                                                    : mrc::config::describe(node)));
   return false;
 }
 

@@ -163,11 +163,12 @@ std::string to_table(const Outcome& o) {
   std::size_t shown = 0;
   for (const FaultOutcome& f : o.faults) {
     if (++shown > 20) break;
-    fmt::format_to(to,
-                   "fault       {} at {} us: {} data and {} other packets lost, last sent into it +{} us, "
-                   "last repair +{} us, {} not repaired\n",
-                   f.where, us(f.at_ns), f.lost_data, f.lost_other, us(f.last_sent_into_ns),
-                   us(f.last_repair_ns), f.open);
+    fmt::format_to(
+        to, "fault       {} at {} us: {} data and {} other packets lost, {}, {}, {} not repaired\n", f.where,
+        us(f.at_ns), f.lost_data, f.lost_other,
+        f.last_sent_into_ns < 0 ? "nothing sent into it"
+                                : fmt::format("last sent into it +{} us", us(f.last_sent_into_ns)),
+        f.last_repair_ns < 0 ? "no repair" : fmt::format("last repair +{} us", us(f.last_repair_ns)), f.open);
   }
   if (o.faults.size() > shown)
     fmt::format_to(to, "fault       and {} more, in the JSON\n", o.faults.size() - shown + 1);

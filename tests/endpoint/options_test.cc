@@ -15,6 +15,9 @@
 namespace mrc::endpoint {
 namespace {
 
+/// Not the name of this test.
+const bool kNamed = (set_program_name("mrc-endpoint"), true);
+
 using Args = std::vector<std::string>;
 
 config::EndpointConfig config_of(const Args& args) {
@@ -237,6 +240,27 @@ TEST(Options, CommandsInMessagesAreAsTheUserTypesThem) {
                 .exit.text.find("use ''./build dir/mrc-endpoint' run --loopback'"),
             std::string::npos);
   set_program_name("mrc-endpoint");
+}
+
+std::string text_of(const Args& args) {
+  return parse_command_line(args).exit.text;
+}
+
+TEST(Options, WordsForWhoTookOneThingForAnother) {
+  EXPECT_NE(text_of({"serve", "--connect", "192.0.2.1"}).find("--listen ADDRESS"), std::string::npos);
+  EXPECT_NE(text_of({"run", "--listen", "192.0.2.1"}).find("--connect ADDRESS"), std::string::npos);
+  EXPECT_NE(text_of({"run", "--profile", "ethdev", "--device", "eth1"}).find("'eth1' is no PCI address"),
+            std::string::npos);
+  const Args two{"run", "--profile", "af_packet", "--device", "d0", "--ip", "10.0.0.1", "--ip", "10.0.0.2"};
+  EXPECT_NE(text_of(two).find("--ip is given 2 times and --device 1"), std::string::npos) << text_of(two);
+  EXPECT_NE(text_of({"run", "--ip", "300.1.1.1"}).find("found '300.1.1.1'"), std::string::npos);
+}
+
+TEST(Options, HelpNamesDefaultsAndLimits) {
+  const std::string help = text_of({"run", "--help"});
+  for (const char* words :
+       {"(default 4; 1 to 16)", "(default auto; auto, or 1 to 4096)", "(default fixed)", "(default 18515; "})
+    EXPECT_NE(help.find(words), std::string::npos) << words << " in " << help;
 }
 
 TEST(Options, HelpIsNoError) {

@@ -110,9 +110,22 @@ def what_needs_rights_says_so():
     for args, said in ((["--profile", "ethdev", "--device", "0000:ff:1f.7"], "not on this machine"),
                        (["--profile", "af_packet", "--device", "nosuch0"], "interface nosuch0: No such device"),
                        (["--profile", "vhost", "--device", "/nonexistent/dir/s.sock"], "mkdir -p"),
-                       (["--profile", "pcap", "--device", "/nonexistent.pcap,/tmp/x"], "does not exist")):
+                       (["--profile", "pcap", "--device", "/nonexistent.pcap,/tmp/x"], "does not exist"),
+                       (["--profile", "pcap", "--device", "lo"], "--device live:lo"),
+                       (["--profile", "ethdev", "--device", "lo"], "is no PCI address like 0000:01:00.0"),
+                       (["--profile", "af_packet", "--device", "lo"], "root" if os.geteuid() else "a loopback carries no planes"),
+                       (["--connect", "192.0.2.1"], "--listen ADDRESS"),
+                       (["--listen", "192.0.2.9"], "no address of this machine")):
         text = Program(program, "serve", *args, "--port", 0).finish(2, 30)
-        check(said in text and text.count("\n") == 1 and not STACK.search(text), text)
+        lines = [l for l in text.splitlines() if not l.startswith(("Try ", "EAL: ", "profile "))]
+        check(said in text and not STACK.search(text) and (len(lines) == 1 or "--listen" in args), text)
+    if prefix:
+        text = Program(*prefix, copy, "serve", "--profile", "vhost", "--device", "/root/s.sock", "--port", 0).finish(2, 30)
+        check("plane 0: directory /root is not writable" in text and "remove it" not in text and text.count("\n") == 1, text)
+    text = lib.run(2, program, "run", "--profile", "af_packet", "--device", "d0", "--ip", "10.0.0.1", "--ip", "10.0.0.2")
+    check("--ip is given 2 times and --device 1" in text, text)
+    text = lib.run(2, program, "run", "--ip", "300.1.1.1")
+    check("'300.1.1.1'" in text and "quoted" not in text, text)
     # `run` says so before it waits for a peer: nobody listens on port 1.
     begin = time.monotonic()
     text = lib.run(2, program, "run", "--profile", "af_packet", "--device", "nosuch0", "--connect", "127.0.0.1", "--port", 1)
@@ -155,12 +168,14 @@ def the_result_file():
             text = lib.run(2, program, *command, "--json", path)
             check(said in text and time.monotonic() - start < 10, text)
     text = lib.run(2, program, "run", "--loopback", "-s", 64, "-n", 10, "--idle", "yield", "--json", "/dev/full")
-    check("No space left" in text, text)
+    check("No space left" in text and "exit code 2)" in text and "PASS" not in text, text)
+    text = lib.run(2, program, "run", "--loopback", "-s", 64, "-n", 10, "--idle", "yield", "--report", "/dev/full")
+    check("No space left" in text and "exit code 2)" in text and "PASS" not in text, text)
     print("ok: --json is claimed at the start; a failed start leaves no older result")
 
 
 def options_of_the_demo():
-    for args, said in ((["--delay-us", 1], "from 100 to 5000"), (["--planes", 1], "from 2 to 16"),
+    for args, said in ((["--delay-us", 1], "from 100 to 2000"), (["--planes", 1], "from 2 to 16"),
                        (["--loss-percent", 50], "from 0 to 10"), (["--paths", 64], "to 128 in all"),
                        (["--paths", 2], "from 4 paths"),
                        (["--bytes", "1MB"], "--bytes"), (["--planes", 0], "--planes"), (["--delay-us", "nan"], "--delay-us"),
