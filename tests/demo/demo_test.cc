@@ -255,7 +255,7 @@ constexpr Broken kBroken[] = {
     {"nothing on the lossy path", "plane 0 path 0 lost",
      [](DemoReport& r) { r.lost_at_random = r.carried_by_lossy_path = 0; }},
     {"a repair that took too long", "what died on",
-     [](DemoReport& r) { r.death.repaired = r.death.down + r.base_rtt * 10 + nanoseconds(1); }},
+     [](DemoReport& r) { r.death.repaired = r.death.down + r.base_rtt * 16 + nanoseconds(1); }},
     {"no repair", "what died on", [](DemoReport& r) { r.death.repaired = {}; }},
     {"nothing that died", "what died on", [](DemoReport& r) { r.death.data_lost = 0; }},
     {"data on the dead path", "once noticed", [](DemoReport& r) { r.death.data_after_detection = 1; }},
@@ -299,7 +299,7 @@ TEST(DemoReport, AnAbsenceOfTheThreadIsAllowedForTwice) {
   for (const std::int64_t over : {0, 1}) {
     DemoReport r = all_right();
     r.absent = microseconds(300);
-    r.death.repaired = r.death.down + r.base_rtt * 10 + microseconds(600) + nanoseconds(over);
+    r.death.repaired = r.death.down + r.base_rtt * 16 + microseconds(600) + nanoseconds(over);
     r.checks = judge(r, true);
     EXPECT_EQ(r.pass(), over == 0) << to_text(r);
   }
