@@ -51,6 +51,14 @@ def two_workers():
     print("ok: two workers an end, also over a fabric with a delay")
 
 
+def threads_meet():
+    text = lib.run(0, *RUN, "--workers", 2, "-q", 4, "-s", 20000, "-n", 300, "-b", "--capture", lib.path("t.pcapng"),
+                   "--report", lib.path("t.html"), "--json", lib.path("t.json"))
+    check(lib.load_result("t.json")["phases"][0]["verification"]["messages"] == 2 * 4 * 300, text)
+    check(os.path.getsize(lib.path("t.pcapng")) > 1 << 20, "no pcapng")
+    print("ok: two workers, a capture and a report")
+
+
 def congestion_control():
     text = lib.run(0, *RUN, "-s", "256K", "-n", 200, "-q", 2, "--cc", "nscc", "--base-rtt-us", 1000, "--set", "fabric.delay_us=500",
                    "--set", "fabric.link_gbps=0.05", "--json", lib.path("n.json"))
@@ -141,4 +149,4 @@ def mistakes():
     print("ok: mistakes are answered with code 2, what and where")
 
 
-lib.run_cases(loss_is_repaired, rings_and_options, two_workers, congestion_control, marks_and_trims, capture, eal_arguments, interrupted, mistakes)
+lib.run_cases(loss_is_repaired, rings_and_options, two_workers, threads_meet, congestion_control, marks_and_trims, capture, eal_arguments, interrupted, mistakes)
