@@ -47,10 +47,10 @@ class Nth:
         return self.action(frame)
 
 
-def run_over(edit, *args, planes=2, run_code=0, serve_code=0):
+def run_over(edit, *args, planes=2, run_code=0, serve_code=0, serve_args=()):
     bridge = Bridge(planes)
     bridge.edit = edit
-    p = Pair(program, args, link=Interfaces(bridge))
+    p = Pair(program, args, serve_args, link=Interfaces(bridge))
     results = p.finish(run_code, serve_code)
     bridge.close()
     return p, *results
@@ -65,6 +65,20 @@ def nothing_happens():
     _, ran, served = run_over(lambda plane, from_serve, frame: (frame,), "-s", 10000, "-n", 40)
     check_verified(ran, served, 40)
     print("ok: the bridge alone changes nothing")
+
+
+def another_udp_port():
+    ports = set()
+
+    def note(plane, from_serve, frame):
+        if frame[12:14] == b"\x86\xdd" and frame[20] == 17:
+            ports.add((from_serve, *struct.unpack_from(">H", frame, 14 + 40 + 2)))
+        return (frame,)
+    port = ("--set", "net.udp_port=4971")
+    _, ran, served = run_over(note, "-s", 10000, "-n", 40, *port, serve_args=port)
+    check_verified(ran, served, 40)
+    check(ports == {(True, 4971), (False, 4971)}, ports)
+    print("ok: all that both ends send goes to UDP port 4971")
 
 
 def damaged():
@@ -134,4 +148,4 @@ def a_hole():
     print("ok: a network that swallows everything ends with code 4 on both ends, results printed")
 
 
-lib.run_cases(nothing_happens, damaged, misplaced, trimmed, duplicated, a_hole)
+lib.run_cases(nothing_happens, another_udp_port, damaged, misplaced, trimmed, duplicated, a_hole)
