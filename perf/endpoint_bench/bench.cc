@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/rng.h"
+#include "config/endpoint_config.h"
 #include "ethdev/eal.h"
 #include "limit/stopwatch.h"
 
@@ -77,7 +78,8 @@ Result<void> Ends::open(const ring::RingPair& rings, std::uint16_t pmtu, bool st
     if (!nic) return nic.error();
     nics_[e] = std::move(*nic);
     nic::QpParams params;
-    params.policy.reverse_probes = true;  // as mrc-endpoint
+    params.policy.reverse_probes = true;  // as mrc-endpoint, and so is the window
+    params.fixed_window_bytes = static_cast<std::int64_t>(config::CcConfig{}.window_bytes);
     params.evs = evs;
     auto qpn = nics_[e]->create_qp(0, params);
     if (!qpn) return qpn.error();
