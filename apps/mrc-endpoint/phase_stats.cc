@@ -5,54 +5,14 @@
 
 #include <array>
 
+#include "path/ev_names.h"
+#include "transport/rtx_names.h"
 #include "wire/drop_reason.h"
 
 namespace mrc::endpoint {
 namespace {
 
 using report::delta;
-
-constexpr std::array<const char*, transport::kRtxCauses> kCauses{
-    "nack_trimmed", "nack_resource", "nack_window", "inferred_loss",
-    "ev_flush",     "ack_timeout",   "tail_repeat", "plane_down"};
-
-const char* name_of(path::EvState s) {
-  switch (s) {
-    case path::EvState::kGood:
-      return "GOOD";
-    case path::EvState::kSkip:
-      return "SKIP";
-    case path::EvState::kAssumedBad:
-      return "ASSUMED_BAD";
-    case path::EvState::kDenied:
-      return "DENIED";
-  }
-  return "?";
-}
-
-const char* name_of(path::EvCause c) {
-  switch (c) {
-    case path::EvCause::kMark:
-      return "mark";
-    case path::EvCause::kTrimmed:
-      return "trimmed";
-    case path::EvCause::kLoss:
-      return "loss";
-    case path::EvCause::kAckTimeout:
-      return "ack_timeout";
-    case path::EvCause::kProbeOk:
-      return "probe_ok";
-    case path::EvCause::kSpurious:
-      return "spurious";
-    case path::EvCause::kRotation:
-      return "rotation";
-    case path::EvCause::kController:
-      return "controller";
-    case path::EvCause::kFallback:
-      return "fallback";
-  }
-  return "?";
-}
 
 std::string ev_value(const path::EvTable& table, const path::EvEntry& e) {
   constexpr std::array<std::size_t, 4> kBytes{2, 4, 16, 32};
@@ -114,12 +74,12 @@ void add_transport(const Snapshot& before, const Snapshot& after, report::PhaseR
     }
     r.transport.emplace_back(f.name, sum);
   }
-  for (std::size_t c = 0; c < kCauses.size(); ++c) {
+  for (std::size_t c = 0; c < transport::kRtxCauses; ++c) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < after.qps.size(); ++i) {
       sum += delta(after.qps[i].counters.rtx_by_cause[c], before.qps[i].counters.rtx_by_cause[c]);
     }
-    r.retransmissions.emplace_back(kCauses[c], sum);
+    r.retransmissions.emplace_back(transport::kRtxCauseNames[c], sum);
   }
   std::uint64_t silent = 0;
   for (std::size_t i = 0; i < after.qps.size(); ++i)
@@ -140,7 +100,7 @@ void add_evs(const Snapshot& before, const Snapshot& after, const path::EvTable&
       e.ev = static_cast<unsigned>(ev);
       e.plane = table[ev].port;
       e.value = ev_value(table, table[ev]);
-      e.state = ev < now.ev_states.size() ? name_of(now.ev_states[ev]) : "GOOD";
+      e.state = ev < now.ev_states.size() ? path::name(now.ev_states[ev]) : "GOOD";
       e.tx_pkts = delta(b.tx_pkts, a.tx_pkts);
       e.tx_bytes = delta(b.tx_bytes, a.tx_bytes);
       e.tx_rtx = delta(b.tx_rtx, a.tx_rtx);
@@ -353,7 +313,7 @@ report::EvEvents take_ev_events(nic::Nic& nic, const QpSet& qps, Time since) {
         continue;
       }
       out.events.push_back({static_cast<unsigned>(i), e.ev, qps.evs()[e.ev].port, (e.at - since).ns,
-                            name_of(e.from), name_of(e.to), name_of(e.cause)});
+                            path::name(e.from), path::name(e.to), path::name(e.cause)});
     }
   }
   return out;

@@ -5,14 +5,11 @@
 #include <array>
 #include <cmath>
 
+#include "transport/rtx_names.h"
+
 namespace mrc::sim {
 
 namespace {
-
-constexpr auto kCauseNames =
-    std::to_array<const char*>({"nack_trimmed", "nack_resource", "nack_window", "inferred_loss", "ev_flush",
-                                "ack_timeout", "tail_repeat", "plane_down"});
-static_assert(kCauseNames.size() == transport::kRtxCauses, "a name for every cause");
 
 transport::QpCounters sum_qps(const Simulation& sim) {
   transport::QpCounters sum;
@@ -51,7 +48,7 @@ void collect_packets(const Simulation& sim, Outcome& o) {
                {"spurious_rtx", c.spurious_rtx},
                {"control_overflow", c.control_overflow}};
   for (std::size_t i = 0; i < transport::kRtxCauses; ++i)
-    o.rtx_by_cause.emplace_back(kCauseNames[i], c.rtx_by_cause[i]);
+    o.rtx_by_cause.emplace_back(transport::kRtxCauseNames[i], c.rtx_by_cause[i]);
 }
 
 // Names as far as they mean the same.

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "path/ev_names.h"
+
 namespace mrc::sim {
 
 namespace {
@@ -77,13 +79,8 @@ std::string to_text(const TraceEvent& e) {
 }
 
 std::string to_text(std::uint32_t qp, const path::EvSet::Event& e) {
-  static constexpr const char* kStates[] = {"GOOD", "SKIP", "ASSUMED_BAD", "DENIED"};
-  static constexpr const char* kCauses[] = {"mark",        "trim",         "loss",
-                                            "ACK timeout", "probe answer", "spurious",
-                                            "rotation",    "controller",   "fallback"};
   return format("%10lld EV        QP %u ev %u %s to %s by %s", static_cast<long long>(e.at.ns), qp, e.ev,
-                kStates[static_cast<std::size_t>(e.from)], kStates[static_cast<std::size_t>(e.to)],
-                kCauses[static_cast<std::size_t>(e.cause)]);
+                path::name(e.from), path::name(e.to), path::name(e.cause));
 }
 
 }  // namespace mrc::sim

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "judge.h"
+#include "transport/rtx_names.h"
 #include "watch.h"
 
 namespace mrc::fault {
@@ -176,16 +177,13 @@ class World {
   }
 
   void of_qp(Coverage& out, sim::QpId id) const {
-    static constexpr const char* kCauses[] = {"NACK trimmed", "NACK resource", "NACK window", "inferred loss",
-                                              "EV flush",     "ACK timeout",   "tail repeat", "plane down"};
-    static_assert(std::size(kCauses) == transport::kRtxCauses);
     static constexpr const char* kReasons[] = {"TRIMMED",       "TRIMMED_LASTHOP", "NO_BITMAP",
                                                "NO_PKT_BUFFER", "NO_RESOURCE",     "PSN_OOR_WINDOW",
                                                "UNEXP_EVENT"};
     const transport::Qp& qp = sim_->qp(id);
     const transport::QpCounters& c = qp.counters();
-    for (std::size_t i = 0; i < std::size(kCauses); ++i)
-      out.add(std::string("rtx: ") + kCauses[i], c.rtx_by_cause[i]);
+    for (std::size_t i = 0; i < transport::kRtxCauses; ++i)
+      out.add(std::string("rtx: ") + transport::kRtxCauseNames[i], c.rtx_by_cause[i]);
     for (std::size_t i = 0; i < std::size(kReasons); ++i)
       out.add(std::string("NACK: ") + kReasons[i], c.rx_nack_by_reason[i]);
     const path::EvSetCounters& e = qp.ev_set().counters();

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "path/ev_names.h"
+
 namespace mrc::fault {
 namespace {
 
@@ -12,9 +14,6 @@ using path::EvCause;
 using path::EvState;
 using sim::TraceEvent;
 
-constexpr const char* kStates[] = {"GOOD", "SKIP", "ASSUMED_BAD", "DENIED"};
-constexpr const char* kCauses[] = {"mark",     "trim",     "loss",       "ACK timeout", "probe answer",
-                                   "spurious", "rotation", "controller", "fallback"};
 constexpr const char* kPlanes[] = {"UP", "DOWN by silence", "DOWN by own port", "DOWN by peer's port"};
 
 struct Transition {
@@ -114,8 +113,8 @@ void Watch::on_ev_event(sim::QpId id, const path::EvSet::Event& e) {
     return t.from == e.from && t.to == e.to && t.cause == e.cause;
   });
   if (!known)
-    violate(id, std::string("EV went from ") + kStates[index(e.from)] + " to " + kStates[index(e.to)] +
-                    " by " + kCauses[index(e.cause)] + " (5.5)");
+    violate(id, std::string("EV went from ") + path::name(e.from) + " to " + path::name(e.to) + " by " +
+                    path::name(e.cause) + " (5.5)");
 }
 
 Watch::Plane Watch::state_of(sim::QpId id, std::uint8_t plane) const {
@@ -140,9 +139,9 @@ void Watch::look() {
 
 void Watch::count(Coverage& out) const {
   for (const Transition& t : kTransitions)
-    out.add(std::string("EV: ") + kStates[index(t.from)] + " to " + kStates[index(t.to)] + " by " +
-                kCauses[index(t.cause)],
-            ev_transitions_[index(t.from)][index(t.to)][index(t.cause)]);
+    out.add(
+        std::string("EV: ") + path::name(t.from) + " to " + path::name(t.to) + " by " + path::name(t.cause),
+        ev_transitions_[index(t.from)][index(t.to)][index(t.cause)]);
   for (const Plane p : {Plane::kSilent, Plane::kOwnPort, Plane::kPeersPort}) {
     std::uint64_t down = 0;
     std::uint64_t up = 0;
