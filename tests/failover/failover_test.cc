@@ -24,8 +24,10 @@ std::uint64_t g_seeds = 200;
 struct Cell {
   std::vector<double> rtts;
   std::uint32_t runs = 0;
-  std::uint32_t hit = 0;  ///< runs in which the death swallowed something
-  std::uint32_t by_timer = 0, spurious = 0, most_spurious = 0, false_verdicts = 0, unrepaired = 0;
+  std::uint32_t hit = 0;    ///< runs in which the death swallowed something
+  std::uint32_t moved = 0;  ///< runs in which the death had to strike elsewhere to meet a packet
+  std::uint32_t by_timer = 0, spurious = 0, most_spurious = 0, verdicts = 0, false_verdicts = 0,
+                unrepaired = 0;
 
   [[nodiscard]] double quantile(double q) const {
     if (rtts.empty()) return 0;
@@ -45,19 +47,22 @@ Cell measure(Conditions setup) {
     cell.by_timer += o.by_timer;
     cell.spurious += o.spurious;
     cell.most_spurious = std::max(cell.most_spurious, o.spurious);
+    cell.verdicts += o.verdicts;
     cell.false_verdicts += o.false_verdicts;
     if (o.lost == 0) continue;
     ++cell.hit;
+    cell.moved += o.moved != 0 ? 1 : 0;
     cell.rtts.push_back(o.repair_rtts);
   }
   std::sort(cell.rtts.begin(), cell.rtts.end());
   std::printf(
-      "%-8s %-8s %-10s %-5s queueing %3.1f  median %5.2f  p99 %6.2f  max %6.2f RTT; %u/%u hit, %u by timer, "
-      "%u spurious (most %u), %u false verdicts\n",
+      "%-8s %-8s %-10s %-5s queueing %3.1f  median %5.2f  p99 %6.2f  max %6.2f RTT; %u/%u hit, %u moved, %u "
+      "by timer, "
+      "%u spurious (most %u), %u verdicts, %u false\n",
       who, name(setup.workload), name(setup.fault), setup.nscc ? "nscc" : "fixed",
       static_cast<double>(setup.queueing.ns) / static_cast<double>(kBaseRtt.ns), cell.quantile(0.5),
-      cell.quantile(0.99), cell.rtts.empty() ? 0 : cell.rtts.back(), cell.hit, cell.runs, cell.by_timer,
-      cell.spurious, cell.most_spurious, cell.false_verdicts);
+      cell.quantile(0.99), cell.rtts.empty() ? 0 : cell.rtts.back(), cell.hit, cell.runs, cell.moved,
+      cell.by_timer, cell.spurious, cell.most_spurious, cell.verdicts, cell.false_verdicts);
   return cell;
 }
 
@@ -98,6 +103,20 @@ INSTANTIATE_TEST_SUITE_P(All, Failover,
                          ::testing::Combine(::testing::ValuesIn(kWorkloads), ::testing::ValuesIn(kFaults),
                                             ::testing::Bool(), ::testing::Bool()));
 
+// The control of "no false verdicts": EVs condemned for a loss that the observer does not count are such.
+TEST(FalseVerdicts, AreCounted) {
+  for (const Workload w : kWorkloads) {
+    for (const bool unseen : {false, true}) {
+      Conditions setup;
+      setup.workload = w;
+      setup.unseen_loss = unseen;
+      const Outcome o = run(setup);
+      EXPECT_GT(o.verdicts, 0U) << name(w);
+      EXPECT_EQ(o.false_verdicts != 0, unseen) << name(w);
+    }
+  }
+}
+
 int print_seed(std::uint64_t seed) {
   for (const Workload w : kWorkloads)
     for (const Fault f : kFaults)
@@ -106,9 +125,10 @@ int print_seed(std::uint64_t seed) {
         const bool nscc = (i & 2) != 0;
         const Outcome o = run({w, f, queueing ? kBaseRtt / 2 : Duration{}, false, nscc, seed});
         std::printf(
-            "%-8s %-10s %-5s %d: lost %u, repaired after %.2f RTT, spurious %u, timer %u, false %u %s%s\n",
+            "%-8s %-10s %-5s %d: lost %u, repaired after %.2f RTT, spurious %u, timer %u, %u verdicts, false "
+            "%u %s%s\n",
             name(w), name(f), nscc ? "nscc" : "fixed", queueing ? 1 : 0, o.lost, o.repair_rtts, o.spurious,
-            o.by_timer, o.false_verdicts, o.repaired ? "" : "NOT REPAIRED ", o.violation.c_str());
+            o.by_timer, o.verdicts, o.false_verdicts, o.repaired ? "" : "NOT REPAIRED ", o.violation.c_str());
       }
   return 0;
 }

@@ -35,6 +35,8 @@ struct Conditions {
   bool nscc =
       false;  ///< the controller of MRC 8.4, for 400G and the base RTT; else a fixed window of 1.5 BDP
   std::uint64_t seed = 1;
+  bool unseen_loss =
+      false;  ///< the control of false_verdicts: a spine loses what the observer does not count
 };
 
 /// Base RTT of the fabric below for a packet of 4096 B.
@@ -45,8 +47,10 @@ struct Outcome {
   double repair_rtts = 0;            ///< from the death until the last of their PSNs was accepted
   std::uint32_t spurious = 0;        ///< retransmissions of PSNs of which nothing was lost
   std::uint32_t by_timer = 0;        ///< retransmissions by ACK timer or tail repeat
-  std::uint32_t false_verdicts = 0;  ///< EVs condemned although nothing was lost on them
+  std::uint32_t verdicts = 0;        ///< EVs condemned
+  std::uint32_t false_verdicts = 0;  ///< of those, EVs condemned although nothing was lost on them
   bool repaired = false;             ///< every lost PSN was accepted, every message completed
+  std::uint32_t moved = 0;           ///< how often the death struck elsewhere instead, for it met no packet
   std::string violation;
 };
 
