@@ -430,7 +430,12 @@ TEST(World, PeersLearnOfADeadPortWhenToldTo) {
   const Outcome o = run(text);
   EXPECT_TRUE(o.pass()) << to_table(o);
   ASSERT_EQ(o.faults.size(), 1U);
-  EXPECT_LT(o.faults[0].last_sent_into_ns, 25'000) << to_table(o);
+  EXPECT_LT(o.faults[0].last_sent_into_ns, 8'000) << to_table(o);
+  // Untold, it has to infer it.
+  const Outcome untold = run(text, {{"run.port_status", "false"}});
+  EXPECT_TRUE(untold.pass()) << to_table(untold);
+  ASSERT_EQ(untold.faults.size(), 1U);
+  EXPECT_GT(untold.faults[0].last_sent_into_ns, 8'000) << to_table(untold);
 }
 
 // Settings that end badly for the flows are no fault of the transport: no invariant may say so.
