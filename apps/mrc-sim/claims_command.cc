@@ -47,8 +47,11 @@ void add_jobs(const ClaimsOptions& o, sim::MeasuredClaims& m, std::vector<Job>& 
   }
   for (auto& [curve, r] : m.curves) {
     r.by_point.resize(curve.points.size());
-    for (std::size_t i = 0; i < curve.points.size(); ++i)
+    r.of_control.resize(curve.points.size());
+    for (std::size_t i = 0; i < curve.points.size(); ++i) {
       seeds(curve.at(i), false, r.by_point[i], r.failures);
+      seeds(curve.at(i), true, r.of_control[i], r.failures);
+    }
   }
 }
 

@@ -117,6 +117,9 @@ std::vector<Claim> claims() {
   const config::Settings sixteen_rc_qps{{"transport", "rc"},         {"workload.qps", "16"},
                                         {"workload.stripe", "true"}, {"queues.trim", "false"},
                                         {"queues.data", "64M"},      {"queues.last_hop", "64M"}};
+  // One path a QP and go-back-N, without trims, which it does not know; on a fabric that drops nothing.
+  const config::Settings one_rc_qp{
+      {"transport", "rc"}, {"queues.trim", "false"}, {"queues.data", "64M"}, {"queues.last_hop", "64M"}};
   return {
       {"1 failover",
        "last repair after a link's death, base RTTs",
@@ -158,6 +161,14 @@ std::vector<Claim> claims() {
        {},
        {{"cc.kind", "off"}, {"queues.trim", "false"}},
        victim_over_ideal},
+      {"6 victim, RoCE",
+       "victim's time / alone",
+       "claim-06-victim.yaml",
+       true,
+       1.15,
+       {},
+       one_rc_qp,
+       victim_over_ideal},
       {"7 port",
        "rate after the loss of 1 of 8 ports / before",
        "claim-07-port.yaml",
@@ -166,6 +177,14 @@ std::vector<Claim> claims() {
        {},
        deaf,
        rate_after_over_before},
+      {"7 notice",
+       "last repair after the loss of 1 of 8 ports, base RTTs",
+       "claim-07-port.yaml",
+       true,
+       1.5,
+       {},
+       {{"run.port_status", "false"}},
+       repair_rtts},
       {"8 reboot",
        "tail with a T1 that swallows everything / without",
        "claim-08-reboot.yaml",
@@ -209,6 +228,8 @@ std::vector<Claim> claims() {
        nothing,
        share_of_line_rate},
       {"11 loss 1 %", "goodput / line rate", "claim-11-loss.yaml", false, 0.33, one_percent, nothing,
+       share_of_line_rate},
+      {"11 loss 1 %, RoCE", "goodput / line rate", "claim-11-loss.yaml", false, 0.33, one_percent, one_rc_qp,
        share_of_line_rate},
       {"12 trimming",
        "EVs assumed bad falsely under incast",
@@ -266,6 +287,7 @@ ClaimCurve active_set_curve() {
           "claim-03-active-set.yaml",
           "paths.evs",
           {"8", "16", "32", "64", "128", "256", "512"},
+          {{"faults", "[]"}},
           0.9,   // few EVs collide
           0.97,  // many take long to be found dead
           tail_over_ideal};
@@ -277,6 +299,7 @@ Claim ClaimCurve::at(std::size_t point) const {
   c.what = what;
   c.file = file;
   c.settings = {{key, points[point]}};
+  c.control = control;
   c.number = number;
   return c;
 }
@@ -338,35 +361,52 @@ void judge(const Claim& claim, ClaimResult& r) {
                                      r.median_without()));
 }
 
-void judge(const ClaimCurve& curve, CurveResult& r) {
+std::vector<std::string> ClaimCurve::objections(const std::vector<std::vector<double>>& by_point) const {
   std::vector<double> medians;
-  for (const auto& values : r.by_point) medians.push_back(median_of(values));
-  const bool whole =
-      medians.size() == curve.points.size() && medians.size() >= 3 &&
-      std::none_of(r.by_point.begin(), r.by_point.end(), [](const auto& v) { return v.empty(); });
-  if (!whole) {
-    r.failures.emplace_back("not every point was measured");
-    return;
-  }
+  for (const auto& values : by_point) medians.push_back(median_of(values));
+  const bool whole = medians.size() == points.size() && medians.size() >= 3 &&
+                     std::none_of(by_point.begin(), by_point.end(), [](const auto& v) { return v.empty(); });
+  if (!whole) return {"not every point was measured"};
+  std::vector<std::string> found;
   const double best = *std::min_element(medians.begin() + 1, medians.end() - 1);
   const auto compare = [&](const char* where, double end, double part) {
     if (best > part * end)
-      r.failures.push_back(
-          fmt::format("the best is {:.3f}, {:.3f} or less expected beside {:.3f} at the {} point", best,
-                      part * end, end, where));
+      found.push_back(fmt::format("the best is {:.3f}, {:.3f} or less expected beside {:.3f} at the {} point",
+                                  best, part * end, end, where));
   };
-  compare("first", medians.front(), curve.below_first);
-  compare("last", medians.back(), curve.below_last);
+  compare("first", medians.front(), below_first);
+  compare("last", medians.back(), below_last);
+  return found;
 }
+
+void judge(const ClaimCurve& curve, CurveResult& r) {
+  const std::vector<std::string> objections = curve.objections(r.by_point);
+  r.failures.insert(r.failures.end(), objections.begin(), objections.end());
+  const bool any =
+      std::any_of(r.of_control.begin(), r.of_control.end(), [](const auto& v) { return !v.empty(); });
+  if (!any)
+    r.failures.emplace_back("the control was not measured");
+  else if (curve.objections(r.of_control).empty())
+    r.failures.emplace_back("the best of the control lies inside too: the test shows nothing");
+}
+
+namespace {
+
+std::string median_and_range(const std::vector<double>& v) {
+  if (v.empty()) return "-";
+  const auto [lo, hi] = std::minmax_element(v.begin(), v.end());
+  return fmt::format("{:.3f} ({:.3f}..{:.3f})", median_of(v), *lo, *hi);
+}
+
+}  // namespace
 
 std::string curve_lines(const ClaimCurve& curve, const CurveResult& r) {
   std::string out = fmt::format("{:<16} {:<56} best inside\n", curve.name, curve.what);
   for (std::size_t i = 0; i < r.by_point.size(); ++i) {
-    const auto& v = r.by_point[i];
-    if (v.empty()) continue;
-    const auto [lo, hi] = std::minmax_element(v.begin(), v.end());
-    out += fmt::format("{:<16} {:<56} {:>39}\n", "", fmt::format("{} {}", curve.key, curve.points[i]),
-                       fmt::format("{:.3f} ({:.3f}..{:.3f})", median_of(v), *lo, *hi));
+    if (r.by_point[i].empty()) continue;
+    out += fmt::format("{:<16} {:<56} {:>39} {:>26}\n", "", fmt::format("{} {}", curve.key, curve.points[i]),
+                       median_and_range(r.by_point[i]),
+                       median_and_range(i < r.of_control.size() ? r.of_control[i] : std::vector<double>{}));
   }
   return r.failures.empty() ? out : out + fmt::format("  FAIL: {}\n", fmt::join(r.failures, "; "));
 }
@@ -377,14 +417,9 @@ std::string claims_header() {
 }
 
 std::string claim_line(const Claim& claim, const ClaimResult& r) {
-  const auto text = [](const std::vector<double>& v, double median) {
-    if (v.empty()) return std::string("-");
-    const auto [lo, hi] = std::minmax_element(v.begin(), v.end());
-    return fmt::format("{:.3f} ({:.3f}..{:.3f})", median, *lo, *hi);
-  };
   return fmt::format("{:<16} {:<56} {:>12} {:>26} {:>26}{}\n", claim.name, claim.what,
                      fmt::format("{} {:.3f}", claim.at_most ? "<=" : ">=", claim.limit),
-                     text(r.with, r.median_with()), text(r.without, r.median_without()),
+                     median_and_range(r.with), median_and_range(r.without),
                      r.failures.empty() ? "" : "  FAIL: " + fmt::format("{}", fmt::join(r.failures, "; ")));
 }
 

@@ -36,16 +36,20 @@ struct ClaimCurve {
   std::string file;
   std::string key;
   std::vector<std::string> points;  ///< values of the key, numbers, rising
+  config::Settings control;         ///< what takes away the reason for one of the ends
   double below_first = 1;           ///< the best median is at most this of the first point's,
   double below_last = 1;            ///< and this of the last one's
   double (*number)(const World& world, const Outcome& outcome) = nullptr;
   /// What measure() takes.
   [[nodiscard]] Claim at(std::size_t point) const;
+  /// What of `by_point`, whole or not, is no such curve: empty when its best lies inside.
+  [[nodiscard]] std::vector<std::string> objections(const std::vector<std::vector<double>>& by_point) const;
 };
 ClaimCurve active_set_curve();
 
 struct CurveResult {
-  std::vector<std::vector<double>> by_point;  ///< each by seed
+  std::vector<std::vector<double>> by_point;    ///< each by seed
+  std::vector<std::vector<double>> of_control;  ///< the same points with ClaimCurve::control
   std::vector<std::string> failures;
 };
 
@@ -62,6 +66,7 @@ struct ClaimResult {
 Result<double> measure(const Claim& claim, const std::string& config_dir, bool control, std::uint64_t seed);
 /// Whether the median (the worst, if every_seed) keeps the limit and the control's misses it.
 void judge(const Claim& claim, ClaimResult& result);
+/// Whether the best lies inside, and the control's does not.
 void judge(const ClaimCurve& curve, CurveResult& result);
 std::string claims_header();
 std::string claim_line(const Claim& claim, const ClaimResult& result);

@@ -66,7 +66,8 @@ report::html::Table table_of(const MeasuredClaims& m) {
   }
   for (const auto& [curve, r] : m.curves)
     t.rows.push_back({curve.name, curve.file,
-                      fmt::format("{} from {} to {}", curve.key, curve.points.front(), curve.points.back()),
+                      fmt::format("{}, {} from {} to {}", settings_text(curve.control), curve.key,
+                                  curve.points.front(), curve.points.back()),
                       "–", r.failures.empty() ? "holds" : fmt::format("{}", fmt::join(r.failures, "; "))});
   return t;
 }
