@@ -113,6 +113,7 @@ std::vector<Claim> claims() {
   config::Settings deaf = nothing;
   deaf.emplace_back("run.port_status", "false");
   const config::Settings oblivious{{"paths.selector", "oblivious"}};
+  const config::Settings full_load{{"network.hosts", "32"}, {"network.hosts_per_t0", "8"}};
   const config::Settings one_percent{{"faults", "[{kind: loss, place: fabric, probability: 0.01}]"}};
   const config::Settings sixteen_rc_qps{{"transport", "rc"},         {"workload.qps", "16"},
                                         {"workload.stripe", "true"}, {"queues.trim", "false"},
@@ -153,6 +154,8 @@ std::vector<Claim> claims() {
        {},
        {{"paths.selector", "single"}},
        core_p99_over_mark},
+      {"5 full load", "core queue p99 / depth where marks begin, full load", "claim-05-core.yaml", true, 3.0,
+       full_load, oblivious, core_p99_over_mark},
       {"6 victim",
        "victim's time / alone",
        "claim-06-victim.yaml",
@@ -401,10 +404,10 @@ std::string median_and_range(const std::vector<double>& v) {
 }  // namespace
 
 std::string curve_lines(const ClaimCurve& curve, const CurveResult& r) {
-  std::string out = fmt::format("{:<16} {:<56} best inside\n", curve.name, curve.what);
+  std::string out = fmt::format("{:<18} {:<56} best inside\n", curve.name, curve.what);
   for (std::size_t i = 0; i < r.by_point.size(); ++i) {
     if (r.by_point[i].empty()) continue;
-    out += fmt::format("{:<16} {:<56} {:>39} {:>26}\n", "", fmt::format("{} {}", curve.key, curve.points[i]),
+    out += fmt::format("{:<18} {:<56} {:>39} {:>26}\n", "", fmt::format("{} {}", curve.key, curve.points[i]),
                        median_and_range(r.by_point[i]),
                        median_and_range(i < r.of_control.size() ? r.of_control[i] : std::vector<double>{}));
   }
@@ -412,12 +415,12 @@ std::string curve_lines(const ClaimCurve& curve, const CurveResult& r) {
 }
 
 std::string claims_header() {
-  return fmt::format("{:<16} {:<56} {:>12} {:>26} {:>26}\n", "claim", "number", "limit",
+  return fmt::format("{:<18} {:<56} {:>12} {:>26} {:>26}\n", "claim", "number", "limit",
                      "with: median (min..max)", "control: median (min..max)");
 }
 
 std::string claim_line(const Claim& claim, const ClaimResult& r) {
-  return fmt::format("{:<16} {:<56} {:>12} {:>26} {:>26}{}\n", claim.name, claim.what,
+  return fmt::format("{:<18} {:<56} {:>12} {:>26} {:>26}{}\n", claim.name, claim.what,
                      fmt::format("{} {:.3f}", claim.at_most ? "<=" : ">=", claim.limit),
                      median_and_range(r.with), median_and_range(r.without),
                      r.failures.empty() ? "" : "  FAIL: " + fmt::format("{}", fmt::join(r.failures, "; ")));

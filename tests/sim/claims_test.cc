@@ -39,6 +39,7 @@ TEST(Claims, C04OneQpBeatsSixteenOfRoceInARing) {
 }
 TEST(Claims, C05TheCoreStaysBelowItsMarks) {
   expect_holds("5 core");
+  expect_holds("5 full load");
 }
 TEST(Claims, C06AnIncastDoesNotHurtItsNeighbour) {
   expect_holds("6 victim");
