@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/seeded_defect.h"
+#include "replay.h"
 #include "run.h"
 
 #ifndef MRC_SEEDED_DEFECTS
@@ -26,6 +27,7 @@ std::uint64_t seeds_each() {
 TEST(Defects, TheSoundTransportPassesTheSameSeeds) {
   active_defect = Defect::kNone;
   for (std::uint64_t seed = 1; seed <= seeds_each(); ++seed) {
+    testing::replay_by("property_test --seed=", seed);
     const RunResult result = run(make_scenario(seed));
     ASSERT_TRUE(result.ok) << "seed " << seed << ": " << result.failure;
   }
@@ -40,6 +42,7 @@ TEST(Defects, EachIsFound) {
     std::map<std::string, int> rules;
     // rare ones get more seeds, as many as a few normal runs have
     for (std::uint64_t seed = 1; seed <= seeds_each() * (found == 0 ? 20 : 1); ++seed) {
+      testing::replay_by(std::string("defects_test, defect \"") + name_of(defect) + "\", seed ", seed);
       const RunResult result = run(make_scenario(seed));
       if (result.ok) continue;
       if (first == 0) first = seed;

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "bring_up.h"
 #include "path/ev_table.h"
+#include "replay.h"
 #include "transport/qp.h"
 #include "violation.h"
 
@@ -339,11 +340,13 @@ void attack(std::uint64_t seed) {
 }
 
 TEST(Hostile, NothingAPeerSendsBreaksTheQp) {
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  const auto [first, last] = testing::seeds_to_run(1000);
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    testing::replay_by("property_test --gtest_filter=Hostile.* with MRC_TEST_SEED=", seed);
     try {
       attack(seed);
     } catch (const Violation& broken) {
-      FAIL() << "seed " << seed << ": " << broken.what();
+      FAIL() << "MRC_TEST_SEED=" << seed << ": " << broken.what();
     }
   }
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "replay.h"
 #include "run.h"
 
 namespace mrc::property {
@@ -28,11 +29,17 @@ std::string replay(std::uint64_t seed) {
   return "  replay: " + g_program + " --seed=" + std::to_string(seed);
 }
 
+/// The same for a run that does not come back.
+void name_if_it_dies(std::uint64_t seed, const char* options = "") {
+  testing::replay_by(g_program + options + " --seed=", seed);
+}
+
 TEST(Property, EveryInvariantHoldsOnRandomSeeds) {
   std::uint64_t packets = 0, retransmissions = 0, failures = 0;
   std::uint64_t of_kind[kKinds] = {};
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t seed = 1; seed <= g_seeds && failures < 5; ++seed) {
+    name_if_it_dies(seed);
     const Scenario s = make_scenario(seed);
     ++of_kind[static_cast<int>(s.kind)];
     const RunResult result = run(s);
@@ -60,7 +67,9 @@ TEST(Property, EveryInvariantHoldsOnRandomSeeds) {
 TEST(Property, BurstsOf32AndOf1GiveTheSameTrace) {
   for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
     const Scenario s = make_scenario(seed);
+    name_if_it_dies(seed);
     const RunResult whole = run(s);
+    name_if_it_dies(seed, " --burst=1");
     const RunResult single = run(s, {.burst = 1});
     ASSERT_GT(whole.trace_events, 0U);
     ASSERT_EQ(whole.trace_hash, single.trace_hash)
@@ -79,8 +88,10 @@ RunOptions shifted_run(std::uint64_t seed) {
 TEST(Property, ShiftingNumbersAndClockGivesTheSameTrace) {
   for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
     const Scenario s = make_scenario(seed);
+    name_if_it_dies(seed);
     const RunResult plain = run(s);
     const RunOptions options = shifted_run(seed);
+    name_if_it_dies(seed, " --shifted");
     const RunResult shifted = run(s, options);
     ASSERT_EQ(plain.trace_hash, shifted.trace_hash)
         << "I8: serial numbers + " << options.number_shift << ", clock + " << options.clock_shift.ns
@@ -94,6 +105,7 @@ TEST(Property, RenamingEvsGivesTheSameTrace) {
   for (std::uint64_t seed = 1; seed <= g_seeds / 20; ++seed) {
     const Scenario s = make_scenario(seed);
     const auto names = static_cast<std::uint16_t>(seed * 0x9E5 % 0xFFF + 1);
+    name_if_it_dies(seed);
     const RunResult plain = run(s);
     const RunResult renamed = run(s, {.ev_names = names});
     ASSERT_EQ(plain.trace_hash, renamed.trace_hash)
@@ -104,6 +116,7 @@ TEST(Property, RenamingEvsGivesTheSameTrace) {
 
 /// 70 000 messages without payload: MSN and RQMSN wrap (16 bits), half of them consume a receive.
 TEST(Property, MessageNumbersWrap) {
+  testing::replay_by("property_test --gtest_filter=Property.MessageNumbersWrap, its seed is ", 7);
   Scenario s = make_scenario(7, Kind::kBenign);
   s.side[0].messages.assign(70'000, {.length_bytes = 0});
   for (std::size_t i = 0; i < s.side[0].messages.size(); ++i)
@@ -120,6 +133,7 @@ TEST(Property, MessageNumbersWrap) {
 /// D7, C25: a responder that counts 60 bytes a packet less than was sent. Resynchronised, the window stays
 /// open; read literally it leaks away and the QP stops.
 TEST(Property, APeerThatCountsLessDoesNotCloseTheWindow) {
+  testing::replay_by("property_test --gtest_filter=Property.APeerThat*, its seed is ", 11);
   Scenario s = make_scenario(11, Kind::kBenign);
   s.side[0].messages.assign(1500, {.length_bytes = 1000});
   s.side[1].messages.clear();
