@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# tools/doctor and tools/setup: words and exit codes, with what they look for present and hidden. Changes nothing.
+# tools/doctor and tools/setup: words and exit codes, with what they look for present and hidden. Changes nothing of this
+# machine: what setup reserves and gives back are files of the test's.
 #
 #   tools_test.sh SOURCE_DIR
 set -u -o pipefail
@@ -119,4 +120,67 @@ ln -sf "$work/fake-id" "$work/bin/id"
 expect 'setup without root or sudo says so' 1 'needs root.*libdpdk-dev' env PATH="$work/bin" "$setup" --for build
 expect 'setup status for the demo without packages' 1 'to install .*tools/setup --for demo' env PATH="$work/bin" "$setup" status --for demo
 expect 'setup status without packages' 1 'packages to build: missing.*libdpdk-dev' env PATH="$work/bin" "$setup" status
+
+# Hugepages and packages, as on a machine whose kernel and apt are stubs: dpkg knows nothing until apt-get has installed,
+# and as root or as if, for the files are the test's own.
+mkdir "$work/stub" "$work/huge"
+cat >"$work/stub/dpkg-query" <<'STUB'
+#!/bin/bash
+[ -e "$WORK/installed" ] && printf '%s ii \n' "${@:3}"
+exit 0
+STUB
+cat >"$work/stub/apt-get" <<'STUB'
+#!/bin/bash
+echo "$*" >>"$WORK/apt.log"
+case " $* " in
+  *' install '*) touch "$WORK/installed" ;;
+  *' remove '*) [ ! -e "$WORK/locked" ] || exit 100 && rm -f "$WORK/installed" ;;
+esac
+STUB
+printf '#!/bin/sh\nexec "$@"\n' >"$work/stub/sudo"
+chmod +x "$work"/stub/*
+# shellcheck disable=SC2317 # called by expect
+stubbed() { env PATH="$work/stub:$PATH" WORK="$work" SOFTMRC_STATE_DIR="$work/state" SOFTMRC_HUGEPAGE_FILE="$work/huge/nr_hugepages" "$@"; }
+# holds NAME WORDS FILE: the file is these words, or is not there when there are none.
+holds() {
+  if [ "$2" = "$(cat "$3" 2>/dev/null)" ]; then
+    echo "ok: $1"
+  else
+    echo "FAILED: $1: want '$2', $3 has '$(cat "$3" 2>/dev/null)'"
+    failed=1
+  fi
+}
+pages=$work/huge/nr_hugepages
+expect 'setup undo before anything was changed' 0 'packages: none were added' stubbed "$setup" undo
+expect 'setup on a kernel without hugepages' 0 'this kernel has none of 2 MiB' stubbed "$setup" --hugepages 64
+holds 'which apt-get was asked to install' 1 <(grep -c ' install .*libdpdk-dev' "$work/apt.log")
+echo 3 >"$pages"
+echo 3 >"$work/huge/free_hugepages"
+expect 'setup reserves more than there were' 0 '32 x 2 MiB reserved \(before: 3\)' stubbed "$setup" --hugepages 64
+holds 'which reserved them' 32 "$pages"
+expect 'setup again changes nothing' 0 'hugepages: 32 x 2 MiB are reserved' stubbed "$setup" --hugepages 64
+holds 'nor installed again' 1 <(grep -c ' install ' "$work/apt.log")
+expect 'setup raises them once more' 0 '48 x 2 MiB reserved \(before: 32\)' stubbed "$setup" --hugepages 96
+expect 'setup status tells what it changed' 0 'changed by tools/setup: [1-9][0-9]* packages, hugepages \(before: 3\)' stubbed "$setup" status
+expect 'setup takes no more than a quarter of the memory' 0 'over a quarter of the free memory' stubbed "$setup" --hugepages 9999999
+holds 'and leaves them then' 48 "$pages"
+expect 'setup undo goes back to before its first change' 0 'hugepages: back to 3$' stubbed "$setup" undo
+holds 'which gave them back' 3 "$pages"
+echo 7 >"$pages"
+expect 'setup undo again leaves them' 0 'hugepages: were not changed' stubbed "$setup" undo
+holds 'as somebody else set them since' 7 "$pages"
+grep -q 'packages: these were added: .*libdpdk-dev' "$work/out" || {
+  echo 'FAILED: undo does not list the packages'
+  failed=1
+}
+touch "$work/locked"
+expect 'setup undo --packages when apt-get fails' 1 'apt-get remove failed' stubbed "$setup" undo --packages
+rm "$work/locked"
+expect 'setup undo --packages, once it works' 0 'packages: removed .*libdpdk-dev' stubbed "$setup" undo --packages
+holds 'by the names that were added' 2 <(grep -c ' remove .*libdpdk-dev' "$work/apt.log")
+expect 'and nothing is left to undo' 0 'packages: none were added' stubbed "$setup" undo --packages
+if [ -e "$work/state" ]; then
+  echo 'FAILED: undo left its state behind'
+  failed=1
+fi
 exit $failed
