@@ -114,6 +114,26 @@ TEST(Property, RenamingEvsGivesTheSameTrace) {
   }
 }
 
+/// I10: a packet may be trimmed more often than the retry budget counts, and the QP lives.
+TEST(Property, TrimsOfLessThanEveryCopyEndNothing) {
+  std::uint64_t runs = 0, packets = 0, retransmissions = 0;
+  for (std::uint64_t seed = 2; seed <= std::max<std::uint64_t>(g_seeds / 20, 20); seed += 2) {
+    testing::replay_by("property_test, a blinking run of seed ", seed);
+    const Scenario s = make_scenario(seed, Kind::kBlinking);
+    ASSERT_TRUE(s.trims_endlessly && s.outages.empty());
+    const transport::QpAttr& attr = s.side[0].attr;
+    ASSERT_LT(attr.exp_cnt, 25) << "this QP would never die";
+    ASSERT_GT(s.fault_end, retry_budget(attr) * 10);
+    const RunResult result = run(s);
+    ASSERT_TRUE(result.ok) << result.failure << "\n" << describe(s);
+    ++runs;
+    packets += result.packets;
+    retransmissions += result.retransmissions;
+  }
+  EXPECT_GT(retransmissions, runs * 160) << "hardly a message was trimmed";
+  EXPECT_GT(packets, retransmissions);
+}
+
 /// 70 000 messages without payload: MSN and RQMSN wrap (16 bits), half of them consume a receive.
 TEST(Property, MessageNumbersWrap) {
   testing::replay_by("property_test --gtest_filter=Property.MessageNumbersWrap, its seed is ", 7);

@@ -19,7 +19,9 @@ enum class Kind : std::uint8_t {
   kRemoteAccess,  ///< one message of A cannot be executed: a NAK (D17)
   kNoReceive,     ///< a WriteIMM of A finds no receive: NAK 0x63 (D15)
   kAbort,         ///< A goes to ERROR by its own will: flush (D17)
-  kBlinking,  ///< everything is dead for 2.5 T again and again, far longer than the retry budget in sum (I10)
+  /// Everything is dead for 2.5 T again and again, or trims without end: far longer than the retry budget
+  /// (I10).
+  kBlinking,
 };
 inline constexpr int kKinds = 7;
 const char* name_of(Kind kind);
@@ -107,6 +109,7 @@ struct Scenario {
   int dead_direction = -1;
   Badness badness{};
   std::uint32_t uncounted_bytes = 0;  ///< the responder counts so many bytes less per packet (D7, C25)
+  bool trims_endlessly = false;       ///< kBlinking: trims instead of outages
   bool shrinking = false;             ///< Dynamic MPR: SACKs advertise windows that shrink and grow (D16)
   int bad_message = -1;               ///< kRemoteAccess
   bool wire_bytes = false;  ///< packets travel as bytes through lib/wire, and corruption flips bits of them
