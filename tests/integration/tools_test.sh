@@ -35,13 +35,32 @@ for line in '^ok +DPDK +version [0-9]+\.' '^ok +EAL ' '^ok +drivers +ring vhost'
     failed=1
   }
 done
-# Every finding that asks for something is followed by its command.
-awk '/^(could|MISS)/ { if (want) bad = 1; want = 1; next } /^ / { want = 0 } END { exit bad || want }' "$work/doctor" || {
-  echo 'FAILED: a finding without a command'
-  failed=1
+# commands_run OUTPUT: every finding that asks for something is followed by one command, or says that none mends it; and each
+# is a line for a shell, of a program that is here.
+commands_run() {
+  local line word
+  awk '/^(could|MISS)/ { if (want) bad = 1; want = !/no command mends that/; next } /^ / { if (!want) bad = 1; want = 0 }
+    END { exit bad || want }' "$1" || {
+    echo 'FAILED: a finding without a command, or a command without a finding'
+    failed=1
+  }
+  while read -r line; do
+    word=${line%% *}
+    if ! bash -n -c "$line" || ! (cd "$top" && PATH=$PATH:/sbin:/usr/sbin command -v "$word" >/dev/null); then
+      echo "FAILED: doctor names a command that does not run: $line"
+      failed=1
+    fi
+  done < <(sed -n 's/^ \+//p' "$1")
 }
+commands_run "$work/doctor"
+# Without rights it finds more.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  setpriv --reuid 65534 --regid 65534 --clear-groups bash -c "PATH=/usr/bin:/bin:/usr/sbin:/sbin '$doctor'" >"$work/doctor-user" 2>&1
+  commands_run "$work/doctor-user"
+fi
 # DPDK out of sight.
 expect 'doctor without DPDK: exit code 1 and the command' 1 '^MISS +DPDK' env PKG_CONFIG_LIBDIR="$work" PKG_CONFIG_PATH="$work" "$doctor" --brief
+commands_run "$work/out"
 grep -qE '^ +tools/setup$' "$work/out" || {
   echo 'FAILED: no command to install DPDK'
   failed=1
