@@ -42,6 +42,7 @@ enum class Defect : std::uint8_t {
   kSkipUnmarked,       ///< a SACK without a mark skips its EV (5.5)
   kHastyPlane,         ///< two silent EVs take their plane with them (D9)
   kKeepReverseEv,      ///< probes that nobody answers do not replace the reverse EV (D19)
+  kCountTrims,         ///< a trim notice counts as a retry (D11)
   kCount
 };
 
@@ -78,7 +79,8 @@ constexpr const char* name_of(Defect d) {
                                     "a NACK gives up any copy",
                                     "skip without a mark",
                                     "a plane falls too soon",
-                                    "keep a reverse EV"};
+                                    "keep a reverse EV",
+                                    "trims count as retries"};
   static_assert(std::size(kNames) == static_cast<std::size_t>(Defect::kCount));
   return kNames[static_cast<std::size_t>(d)];
 }

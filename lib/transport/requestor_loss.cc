@@ -283,6 +283,7 @@ void Requestor::nack_matched(wire::NackReason reason, Seq seq, Tick reflected, T
       }
       give_up(seq, RtxCause::kNackTrimmed);
       ctx_.cc.on_nack(signal, now);
+      if (seeded_defect(Defect::kCountTrims) && seq == cack_ + 1) count_retry();
       return;
     }
     case wire::NackReason::kNoBitmap:
