@@ -22,7 +22,7 @@ verdict() {
 }
 
 # Slow paths and no congestion control: the queues overflow where they will, and no two EVs carry alike.
-timeout 100 "${demo[@]}" --bytes 64MB --delay-us 100 --path-gbps 0.1 --cc off >"$work/out" 2>&1
+timeout 100 "${demo[@]}" --bytes 64MB --delay-us 100 --path-gbps 0.05 --cc off >"$work/out" 2>&1
 verdict 'a miss is exit code 1' $? 1 '^\[MISS\] '
 grep -q '^demo: FAIL$' "$work/out" || {
   echo "FAILED: no 'demo: FAIL'"
