@@ -278,6 +278,7 @@ class Simulation {
   // simulation_check.cc: what must hold
   void check(QpId id, Node& node);
   void check_sender(QpId id, Node& node);
+  void check_alive(QpId id, const Node& node);
   void check_sent(QpId id, Node& node, const transport::TxDesc& d);
   void check_ev_of(QpId id, Node& node, const transport::TxDesc& d);
   void check_again(QpId id, Node& node, const transport::TxDesc& d);

@@ -48,6 +48,17 @@ void Simulation::check(QpId id, Node& node) {
   if (group.members.size() == 1 && qp.inflight_share_bytes() != group.qpcc->inflight_bytes())
     violate("inflight of the controller is not the share of its QP (D7)");
   if (node.checks.sent) check_sender(id, node);
+  check_alive(id, node);
+}
+
+// I3, after any event: who owes a message has something to send or knows when to come back. Excepted are a
+// host without ports, and a QP with nothing in flight whose window others fill: their news open it (D7).
+void Simulation::check_alive(QpId id, const Node& node) {
+  if (node.expected.empty() || hosts_[node.host].ports_up == 0) return;
+  if (groups_[node.group].members.size() > 1 && node.qp->charged_bytes() == 0) return;
+  const transport::Wake wake = node.qp->wake();
+  if (!wake.tx_ready && !wake.control_ready && wake.deadline.is_never())
+    violate(text_of(id) + "owes a message, has nothing to send and waits for no timer (I3)");
 }
 
 // What is charged is not known received, nor went with a plane that was given up (D7, D9). SKIPs and silent

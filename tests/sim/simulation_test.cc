@@ -70,5 +70,19 @@ TEST(Simulation, OneMessageCrossesFourPlanesAtLineRate) {
   EXPECT_EQ(w.sim->qp(*qp).counters().tx_rtx, 0U);
 }
 
+// I3. A window that admits nothing, with nothing in flight to open it: seen when the message is posted.
+TEST(Simulation, WhoOwesAMessageAndWaitsForNothingIsAViolation) {
+  World w = make(1);
+  QpSetup shut = w.setup();
+  cc::Qpcc none(cc::FixedWindow(0));
+  shut.qpcc = &none;
+  auto qp = w.sim->connect(0, shut, 3, w.setup());
+  ASSERT_TRUE(qp) << qp.error().message;
+  w.sim->send(*qp, 1 << 20, Time{1000});
+  const RunEnd end = w.sim->run(Time{} + seconds(1));
+  EXPECT_NE(end.violation.find("(I3)"), std::string::npos) << end.violation;
+  EXPECT_EQ(end.at.ns, 1000);
+}
+
 }  // namespace
 }  // namespace mrc::sim
