@@ -18,6 +18,18 @@ namespace mrc {
 namespace {
 
 constexpr std::uint64_t kMostMib = 1024;
+// What is published for UEC's simulator and the same run, on a machine like the one RESULTS.md names.
+constexpr double kMostCpuSeconds = 18.5;
+constexpr std::uint64_t kDataPackets = 500'000;
+constexpr std::uint64_t kSacks = 172'000;
+
+// Another workload would make the speed that of something else.
+bool is_the_same_run(const char* what, std::uint64_t packets, std::uint64_t expected) {
+  const bool same = packets >= expected - expected / 20 && packets <= expected + expected / 20;
+  if (!same)
+    fmt::print(stderr, "sim_bench: {} {} packets, {} within 5 % are expected\n", packets, what, expected);
+  return same;
+}
 
 constexpr const char* kScenario =
     "preset: htsim-compat\n"
@@ -53,7 +65,18 @@ bool one_run(bool invariants, bool with_profile) {
   if (!held) fmt::print(stderr, "sim_bench: {}\n", end.violation.empty() ? "did not finish" : end.violation);
   if (usage.peak_mib > kMostMib)
     fmt::print(stderr, "sim_bench: {} MiB, at most {} are allowed\n", usage.peak_mib, kMostMib);
-  return held && usage.peak_mib <= kMostMib;
+  if (with_profile) return held && usage.peak_mib <= kMostMib;
+  std::uint64_t sacks = 0;
+  for (sim::QpId id = 0; id < (*world)->sim().qps(); ++id) sacks += (*world)->sim().qp(id).counters().tx_sack;
+  fmt::print("CPU seconds over those published for UEC's simulator: {:.2f} (at most 1)\n",
+             usage.cpu_seconds / kMostCpuSeconds);
+  std::fflush(stdout);
+  const bool fast = usage.cpu_seconds <= kMostCpuSeconds;
+  if (!fast)
+    fmt::print(stderr, "sim_bench: {:.1f} CPU seconds, at most {} are allowed\n", usage.cpu_seconds,
+               kMostCpuSeconds);
+  const bool same = is_the_same_run("data", c.data_sent, kDataPackets);
+  return is_the_same_run("SACK", sacks, kSacks) && same && fast && held && usage.peak_mib <= kMostMib;
 }
 
 bool in_a_process(bool invariants, bool with_profile) {

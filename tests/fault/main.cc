@@ -21,17 +21,19 @@ struct Options {
   std::uint64_t at_least = ~std::uint64_t{0};
   std::uint64_t jobs = std::max(1U, std::thread::hardware_concurrency());
   std::uint64_t seconds = 0;
+  std::uint64_t most_seconds = 0;  ///< not 0: longer is a failure
   bool nightly = false;
   bool trace = false;
 };
 
 constexpr const char* kUsage =
-    "fault_runs [--runs N] [--at-least N] [--first-seed N] [--jobs N]\n"
+    "fault_runs [--runs N] [--at-least N] [--first-seed N] [--jobs N] [--most-seconds N]\n"
     "fault_runs --nightly [--first-seed N] [--seconds N] [--jobs N]\n"
     "fault_runs --seed N [--trace]\n"
     "  N runs that count (MRC_FAULT_RUNS over it); fails when a rule breaks, or when anything of the "
     "coverage was met less than\n"
-    "  --at-least times (N / 200: 100 in 20000 runs). --nightly goes on until stopped, whatever fails: "
+    "  --at-least times (N / 200: 100 in 20000 runs), or when they took over --most-seconds. --nightly goes "
+    "on until stopped, whatever fails: "
     "prints\n"
     "  each failing seed, what it met every 1000 runs, and fails at its end if any did. --seed runs one, "
     "and\n"
@@ -46,15 +48,16 @@ bool parse(int argc, char** argv, Options& o) {
   };
   for (int i = 1; i < argc; ++i) {
     const std::string_view a = argv[i];
-    const bool fine = a == "--runs"         ? number(i, o.runs) && o.runs != 0
-                      : a == "--first-seed" ? number(i, o.first_seed)
-                      : a == "--at-least"   ? number(i, o.at_least)
-                      : a == "--seed"       ? number(i, o.seed)
-                      : a == "--seconds"    ? number(i, o.seconds)
-                      : a == "--jobs"       ? number(i, o.jobs) && o.jobs >= 1 && o.jobs <= 256
-                      : a == "--nightly"    ? (o.nightly = true)
-                      : a == "--trace"      ? (o.trace = true)
-                                            : false;
+    const bool fine = a == "--runs"           ? number(i, o.runs) && o.runs != 0
+                      : a == "--first-seed"   ? number(i, o.first_seed)
+                      : a == "--at-least"     ? number(i, o.at_least)
+                      : a == "--seed"         ? number(i, o.seed)
+                      : a == "--seconds"      ? number(i, o.seconds)
+                      : a == "--most-seconds" ? number(i, o.most_seconds)
+                      : a == "--jobs"         ? number(i, o.jobs) && o.jobs >= 1 && o.jobs <= 256
+                      : a == "--nightly"      ? (o.nightly = true)
+                      : a == "--trace"        ? (o.trace = true)
+                                              : false;
     if (!fine) return false;
   }
   if (const char* asked = std::getenv("MRC_FAULT_RUNS"); asked != nullptr && *asked != '\0') {
@@ -113,7 +116,11 @@ int many(const Options& o) {
       });
   print(r, o.first_seed);
   const bool enough = o.nightly || r.counted >= o.runs;
-  return r.failures.empty() && enough && covered(r, o.at_least) ? 0 : 1;
+  const bool in_time = o.most_seconds == 0 || r.seconds <= static_cast<double>(o.most_seconds);
+  if (!in_time)
+    std::printf("FAILED: %.1f s, at most %llu are allowed\n", r.seconds, static_cast<ull>(o.most_seconds));
+  const bool all_met = covered(r, o.at_least);
+  return r.failures.empty() && enough && all_met && in_time ? 0 : 1;
 }
 
 int one(const Options& o) {

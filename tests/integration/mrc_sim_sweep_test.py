@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """mrc-sim sweep: the commands that it prints for a batch system, run one by one and collected, give the table and the JSON
-that it has from running them itself. Files that cannot be written and words for a person, of all commands.
+that it has from running them itself. Files that cannot be written, words for a person and progress, of all commands; the matrices of config/sim.
 
   mrc_sim_sweep_test.py MRC_SIM CONFIG_SIM
 """
 
 import os
 import pathlib
+import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,43 @@ def unwritable_results(there):
     assert code == 2 and '--trace' in words, words
     code, _, words = run(['sh', '-c', PROGRAM + ' run -q s.yaml > /dev/full'], there)
     assert code == 2 and 'standard output' in words, words
+
+
+def on_a_terminal(there):
+    """Progress on a terminal in one place, that ends wiped; none where standard error is none, or with -q."""
+    args = [PROGRAM, 'run', CONFIG + '/demo.yaml', '--set', 'workload.bytes=64M']
+    for quiet in ([], ['-q']):
+        master, slave = pty.openpty()
+        with subprocess.Popen(args + quiet, cwd=there, stdout=subprocess.PIPE, stderr=slave) as p:
+            os.close(slave)
+            seen = b''
+            while True:
+                try:
+                    part = os.read(master, 4096)
+                except OSError:  # the other end is closed
+                    break
+                if not part:
+                    break
+                seen += part
+            table = p.stdout.read().decode()
+        os.close(master)
+        text = seen.decode()
+        bars = re.findall(r'\r\[[#.]{30}\] +\d+%  [\d.]+ ms ', text)
+        assert p.returncode == 0 and 'PASS' in table and '\r' not in table, table
+        assert text == '' if quiet else bars and text.split('\n')[0].endswith('\r'), (quiet, text)
+        assert quiet or '\r' + 100 * ' ' + '\r' in text, text
+    assert '\r' not in run(args, there)[2]
+
+
+def matrices(there):
+    """The matrices beside the scenarios, which htsim reads, are those of the seeds that they are named for."""
+    for hosts in (16, 128):
+        for seed in range(1, 11):
+            name = f'permutation-{hosts}-{seed}.cm'
+            done = run([PROGRAM, 'run', '-q', f'{CONFIG}/htsim-{hosts}.yaml', '--set', f'seed={seed}', '--set', 'run.until_us=1',
+                        '--matrix', name], there)
+            assert done[0] in (0, 1), done
+            assert (there / name).read_bytes() == pathlib.Path(CONFIG, 'matrices', name).read_bytes(), name
 
 
 def words_for_a_terminal(there):
@@ -78,6 +117,8 @@ def main():
         assert run([PROGRAM, 'sweep'], there)[0] == 2
         unwritable_results(there)
         words_for_a_terminal(there)
+        on_a_terminal(there)
+        matrices(there)
     print('12 runs: the same table, the same JSON')
 
 
