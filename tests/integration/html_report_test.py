@@ -176,8 +176,8 @@ def live(browser, where):
     r = subprocess.run([MRC_ENDPOINT, 'demo', '--bytes', '256MiB', '--report', path], capture_output=True, text=True, check=False)
     check(r.returncode in (0, 1) and f'report: {path}' in r.stdout, f'demo --report: {r.returncode} {r.stdout} {r.stderr}')
     check_report(browser, path, 'mrc-endpoint demo --report',
-                 {'goodput': ('line', 2), 'planes': ('line', 4), 'repair': ('line', 1), 'cwnd': ('line', 2), 'latency': ('line', 2),
-                  'ev-map-0': ('lb', 1), 'latencies': ('bar', 5)}, 3)
+                 {'goodput': ('line', 2), 'planes': ('line', 4), 'queues': ('line', 1), 'repair': ('line', 1), 'cwnd': ('line', 2),
+                  'latency': ('line', 2), 'ev-map-0': ('lb', 1), 'latencies': ('bar', 5)}, 3)
     path = os.path.join(where, 'run.html')
     r = subprocess.run([MRC_ENDPOINT, 'run', '--loopback', '-D', '1', '--workers', '2', '-q', '2', '--report', path],
                        capture_output=True, text=True, check=False)
