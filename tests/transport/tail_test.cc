@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 #include "solo.h"
 
@@ -15,15 +16,21 @@ PairConfig config_1k() {
   return config;
 }
 
+/// Three packets, all SACKed: only the Transport ACK is missing.
+std::vector<TxDesc> three_sacked(Sender& s) {
+  s.post(3 * 1024);
+  auto out = s.send();
+  s.wait(microseconds(10));
+  s.count(out);
+  s.sack(s.sack_for(out[2], out[2].psn));
+  return out;
+}
+
 // D14 line 13: everything is SACKed, the Transport ACK is lost: after two answered probes the last packet of
 // the oldest request is repeated, with rtx = a = 1 and not charged.
 TEST(Tail, LostTransportAckIsRepairedByARepeat) {
   Sender s(config_1k());
-  s.post(3 * 1024);
-  const auto out = s.send();
-  s.wait(microseconds(10));
-  s.count(out);
-  s.sack(s.sack_for(out[2], out[2].psn));
+  const auto out = three_sacked(s);
   EXPECT_EQ(s.qp.charged_bytes(), 0);
   EXPECT_FALSE(s.qp.wake().deadline.is_never());
   std::vector<TxDesc> again;
@@ -55,11 +62,7 @@ TEST(Tail, LostTransportAckIsRepairedByARepeat) {
 // The repeat asks for the acknowledgement whatever may follow it.
 TEST(Tail, ARepeatAsksAlsoWhenThereIsNewWork) {
   Sender s(config_1k());
-  s.post(3 * 1024);
-  const auto out = s.send();
-  s.wait(microseconds(10));
-  s.count(out);
-  s.sack(s.sack_for(out[2], out[2].psn));
+  const auto out = three_sacked(s);
   for (int i = 0; i < 4 && !s.qp.wake().tx_ready; ++i) {
     s.now = s.qp.wake().deadline;
     s.tick();
@@ -366,11 +369,7 @@ TEST(Tail, LostSackDoesNotCloseTheWindowForEver) {
 // D14 line 13: one answer is not enough, a second one may not know what the first did.
 TEST(Tail, OneAnswerIsNoReasonToRepeat) {
   Sender s(config_1k());
-  s.post(3 * 1024);
-  const auto out = s.send();
-  s.wait(microseconds(10));
-  s.count(out);
-  s.sack(s.sack_for(out[2], out[2].psn));
+  const auto out = three_sacked(s);
   s.now = s.qp.wake().deadline;
   s.tick();
   const auto probes = s.control();
